@@ -1,0 +1,3 @@
+//! Everturn beside its peers, measured in one run.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! The `everturn` command.
+
+fn main() {}
