@@ -7,6 +7,8 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::checksum::checksum;
+
 /// The most bytes a name may have; common file systems allow no more.
 pub const MAX_NAME_BYTES: usize = 255;
 
@@ -207,6 +209,30 @@ impl FilePath {
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
+    /// Where this path, if it lies within `from`, lies after `from` became `to`.
+    #[must_use]
+    pub(crate) fn moved(&self, from: &FilePath, to: &FilePath) -> Option<FilePath> {
+        let rest = self.is_within(from).then(|| self.0.get(from.0.len()..)).flatten()?;
+        Some(FilePath(format!("{}{rest}", to.0)))
+    }
+
+    /// A name that stands for the whole path in a single directory, and ends with `suffix`.
+    ///
+    /// Different paths have different names; `/` and `%` are escaped, and of a long path the end is kept
+    /// beside a checksum of the whole.
+    #[must_use]
+    pub(crate) fn flat_name(&self, suffix: &str) -> Name {
+        const SUM_DIGITS: usize = 17;
+        let flat = self.0.replace('%', "%25").replace('/', "%2F");
+        let room = MAX_NAME_BYTES.saturating_sub(suffix.len() + SUM_DIGITS);
+        if flat.len() <= room {
+            return Name(format!("{flat}{suffix}"));
+        }
+        let start = flat.ceil_char_boundary(flat.len() - room);
+        let sum = checksum(&[flat.as_bytes()]);
+        Name(format!("{sum:016x}-{}{suffix}", flat.get(start..).unwrap_or_default()))
+    }
+
     /// Whether this is the root itself.
     #[must_use]
     pub fn is_root(&self) -> bool {
@@ -354,6 +380,18 @@ mod tests {
         assert!(path("a").is_within(&FilePath::root()));
         assert!(!path("ab").is_within(&path("a")));
         assert!(!path("a").is_within(&path("a/b")));
+    }
+
+    #[test]
+    fn different_paths_have_different_flat_names_which_are_names() {
+        let long = format!("{}/{}", "é".repeat(120), "x".repeat(250));
+        let paths = ["", "a/b", "a%2Fb", "a%2F/b", "a", "sessions/active/日本", &long, &long[2..]];
+        let mut seen = std::collections::BTreeSet::new();
+        for path in paths {
+            let name = FilePath::parse(path).unwrap().flat_name(".lock");
+            assert_eq!(Name::parse(name.as_str()).as_ref(), Ok(&name), "{path:?}");
+            assert!(seen.insert(name), "{path:?} shares its name with another");
+        }
     }
 
     #[test]

@@ -1,0 +1,274 @@
+//! The files of the operating system, below one root.
+#![expect(clippy::disallowed_methods, reason = "this is the one place that touches real files")]
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Seek, Write};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{
+    Access, Appended, Disk, DiskFile, DiskLock, Entry, FileId, Flush, Kind, Listing, Mode,
+    PRIVATE_BITS, Sharing, Stat,
+};
+use crate::names::{FilePath, Name};
+
+/// The real disk: everything below one directory.
+///
+/// Links are followed as long as they stay below that directory; one that leads out is refused.
+#[derive(Debug)]
+pub struct RealDisk {
+    /// The real path of the root, without links in it.
+    root: PathBuf,
+    flushes: Arc<AtomicU64>,
+}
+
+impl RealDisk {
+    /// The disk below `root`, which must be a directory.
+    pub fn open(root: &Path) -> io::Result<RealDisk> {
+        let root = root.canonicalize()?;
+        if !root.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        Ok(RealDisk { root, flushes: Arc::default() })
+    }
+
+    /// The disk below `root`, which is created with the directories above it if need be.
+    pub fn create(root: &Path) -> io::Result<RealDisk> {
+        let missing: Vec<&Path> = root.ancestors().take_while(|dir| !dir.exists()).collect();
+        fs::create_dir_all(root)?;
+        for dir in missing {
+            let above = dir.parent().filter(|above| !above.as_os_str().is_empty());
+            File::open(above.unwrap_or(Path::new(".")))?.sync_all()?;
+        }
+        RealDisk::open(root)
+    }
+
+    /// The root directory.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// How many times files and directories were flushed.
+    #[must_use]
+    pub fn flushes(&self) -> u64 {
+        self.flushes.load(Ordering::Relaxed)
+    }
+
+    /// Where `path` really lies, all links followed; the last component need not exist.
+    fn resolve(&self, path: &FilePath) -> io::Result<PathBuf> {
+        match self.root.join(path.as_str()).canonicalize() {
+            Ok(place) => self.inside(place),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.entry(path),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Where the name `path` itself lies: the directories' links are followed, its own is not.
+    fn entry(&self, path: &FilePath) -> io::Result<PathBuf> {
+        let (Some(parent), Some(name)) = (path.parent(), path.name()) else {
+            return Ok(self.root.clone());
+        };
+        let dir = self.inside(self.root.join(parent.as_str()).canonicalize()?)?;
+        Ok(dir.join(name.as_str()))
+    }
+
+    fn inside(&self, place: PathBuf) -> io::Result<PathBuf> {
+        if place.starts_with(&self.root) {
+            return Ok(place);
+        }
+        let message = format!("is a link that leads out of the root, to {}", place.display());
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
+    }
+
+    fn kind_of(&self, entry: &fs::DirEntry) -> io::Result<Kind> {
+        let kind = entry.file_type()?;
+        if !kind.is_symlink() {
+            return Ok(kind_from(kind));
+        }
+        match entry.path().canonicalize() {
+            Ok(place) if !place.starts_with(&self.root) => Ok(Kind::LinkOutside),
+            Ok(place) => Ok(kind_from(fs::metadata(place)?.file_type())),
+            Err(_dangling) => Ok(Kind::Other),
+        }
+    }
+}
+
+fn kind_from(kind: fs::FileType) -> Kind {
+    if kind.is_file() {
+        Kind::File
+    } else if kind.is_dir() {
+        Kind::Dir
+    } else {
+        Kind::Other
+    }
+}
+
+fn stat_from(data: &fs::Metadata) -> Stat {
+    let id = FileId(data.dev(), data.ino());
+    Stat { kind: kind_from(data.file_type()), len: data.len(), id, mode: data.mode() & 0o7777 }
+}
+
+fn create_with(place: &Path, mode: Mode) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).append(true).create_new(true);
+    match mode {
+        Mode::Usual => options.open(place),
+        Mode::Private => options.mode(PRIVATE_BITS).open(place),
+        Mode::Like(bits) => {
+            let file = options.mode(PRIVATE_BITS).open(place)?;
+            file.set_permissions(fs::Permissions::from_mode(bits))?;
+            Ok(file)
+        }
+    }
+}
+
+impl Disk for RealDisk {
+    fn open(&self, path: &FilePath, access: Access) -> io::Result<Box<dyn DiskFile>> {
+        let place = self.resolve(path)?;
+        let mut options = File::options();
+        match access {
+            Access::Read => options.read(true),
+            Access::Append => options.read(true).append(true),
+            Access::Write => options.read(true).write(true),
+        };
+        let file = options.open(place)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, "is not a regular file"));
+        }
+        Ok(Box::new(RealFile { file, flushes: Arc::clone(&self.flushes) }))
+    }
+
+    fn create(&self, path: &FilePath, mode: Mode) -> io::Result<Box<dyn DiskFile>> {
+        let file = create_with(&self.entry(path)?, mode)?;
+        Ok(Box::new(RealFile { file, flushes: Arc::clone(&self.flushes) }))
+    }
+
+    fn stat(&self, path: &FilePath) -> io::Result<Option<Stat>> {
+        match fs::metadata(self.root.join(path.as_str())) {
+            Ok(data) => Ok(Some(stat_from(&data))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn list(&self, dir: &FilePath) -> io::Result<Listing> {
+        let mut listing = Listing::default();
+        for entry in fs::read_dir(self.resolve(dir)?)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            match Name::parse(&name) {
+                Ok(name) => {
+                    listing.entries.push(Entry { name, kind: self.kind_of(&entry)? });
+                }
+                Err(reason) => listing.refused.push((name.into_owned(), reason)),
+            }
+        }
+        listing.entries.sort_by(|a, b| a.name.cmp(&b.name));
+        listing.refused.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(listing)
+    }
+
+    fn create_dir(&self, path: &FilePath) -> io::Result<()> {
+        fs::create_dir(self.entry(path)?)
+    }
+
+    fn rename(&self, from: &FilePath, to: &FilePath) -> io::Result<()> {
+        fs::rename(self.entry(from)?, self.resolve(to)?)
+    }
+
+    fn remove(&self, path: &FilePath) -> io::Result<()> {
+        let place = self.entry(path)?;
+        if fs::symlink_metadata(&place)?.is_dir() {
+            fs::remove_dir(place)
+        } else {
+            fs::remove_file(place)
+        }
+    }
+
+    fn sync_dir(&self, dir: &FilePath, _why: Flush) -> io::Result<()> {
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+        File::open(self.resolve(dir)?)?.sync_all()
+    }
+
+    fn lock(&self, path: &FilePath, sharing: Sharing) -> io::Result<Option<Box<dyn DiskLock>>> {
+        let place = self.entry(path)?;
+        loop {
+            let file =
+                File::options().read(true).write(true).create(true).truncate(false).open(&place)?;
+            let taken = match sharing {
+                Sharing::Shared => file.try_lock_shared(),
+                Sharing::Exclusive => file.try_lock(),
+            };
+            match taken {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            // The holder before us may have removed the file between our open and our lock; then the
+            // lock is on a file that nobody else will find.
+            let named = fs::metadata(&place).ok().map(|data| stat_from(&data).id);
+            if named == Some(stat_from(&file.metadata()?).id) {
+                return Ok(Some(Box::new(RealLock { file, place })));
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+struct RealFile {
+    file: File,
+    /// The count of the disk that opened it.
+    flushes: Arc<AtomicU64>,
+}
+
+impl DiskFile for RealFile {
+    fn stat(&self) -> io::Result<Stat> {
+        Ok(stat_from(&self.file.metadata()?))
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        FileExt::read_at(&self.file, buf, offset)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        FileExt::write_at(&self.file, bytes, offset)
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<Appended> {
+        let mut file = &self.file;
+        let written = file.write(bytes)?;
+        let at = file.stream_position()?.saturating_sub(written as u64);
+        Ok(Appended { at, written })
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn sync(&self, _why: Flush) -> io::Result<()> {
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+        self.file.sync_data()
+    }
+}
+
+#[derive(Debug)]
+struct RealLock {
+    file: File,
+    place: PathBuf,
+}
+
+impl DiskLock for RealLock {
+    fn describe(&self, text: &[u8]) -> io::Result<()> {
+        self.file.set_len(0)?;
+        FileExt::write_all_at(&self.file, text, 0)
+    }
+
+    fn release(self: Box<Self>) -> io::Result<()> {
+        // Removed while still locked: whoever waits for this file will find that its name is gone.
+        fs::remove_file(&self.place)
+    }
+}

@@ -1,0 +1,169 @@
+//! The narrow waist: everything above plans [`Step`]s, everything below makes a batch of them happen
+//! whole or not at all.
+//!
+//! [`FileStore`] keeps plain files on a [`Disk`](crate::disk::Disk). [`MemoryStore`] keeps nothing: it is
+//! the simplest thing that behaves like a store, and the measure for the other.
+
+use std::ops::Range;
+
+use crate::disk::{Listing, Stat};
+use crate::finding::Finding;
+use crate::names::FilePath;
+
+mod apply;
+mod core;
+mod error;
+mod file;
+mod fingerprint;
+mod group;
+mod lives;
+mod locks;
+mod log;
+mod memory;
+mod plan;
+mod quarantine;
+mod record;
+mod recover;
+mod replay;
+
+pub use error::StoreError;
+pub use file::{FileStore, FileWriter, Options};
+pub use fingerprint::Fingerprint;
+pub use locks::Holder;
+pub use memory::MemoryStore;
+
+/// Everturn's own directory below the root: logs, locks, quarantine. Not part of anybody's data.
+pub const OWN_DIR: &str = ".everturn";
+
+/// A place for sessions: files that are read freely and changed only by [`Writer::commit`].
+pub trait Store: Send + Sync {
+    /// The bytes of a file from `range.start` up to `range.end` or the end of the file.
+    ///
+    /// A file that is missing is an error; so is one that cannot be read. Neither is ever "empty".
+    fn read(&self, file: &FilePath, range: Range<u64>) -> Result<Vec<u8>, StoreError>;
+
+    /// What stands at `path`; `None` if nothing does.
+    fn stat(&self, path: &FilePath) -> Result<Option<Stat>, StoreError>;
+
+    /// What a directory holds.
+    fn list(&self, dir: &FilePath) -> Result<Listing, StoreError>;
+
+    /// Becomes the one writer of everything at and below these paths, across all processes.
+    ///
+    /// Fails with [`StoreError::Busy`] if another writer has one of them, something above or something
+    /// below.
+    fn lock(&self, scopes: &[FilePath]) -> Result<Box<dyn Writer>, StoreError>;
+}
+
+/// The one writer of its scopes, until it is released or dropped.
+pub trait Writer: Send + Sync {
+    /// Makes all of `steps` happen, or none of them.
+    ///
+    /// When it returns `Ok` with [`Durability::Synced`], the batch survives a crash of the program and a
+    /// power cut, whole. When it returns an error, nothing has changed, except that after
+    /// [`StoreError::Poisoned`] the batch may turn out to be there, whole, once the store is reopened.
+    fn commit(&self, steps: Vec<Step>, durability: Durability) -> Result<Receipt, StoreError>;
+
+    /// Gives the scopes back, with all that was committed safe on the disk.
+    fn release(self: Box<Self>) -> Result<(), StoreError>;
+}
+
+/// One change of one file. In a batch, a name that was renamed or removed is not used again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Adds whole lines of JSON to the end of a file, which is created if need be.
+    ///
+    /// The end is made good first: a complete last line without a newline gets one, and an incomplete one
+    /// is moved to the quarantine.
+    Append {
+        /// The file.
+        file: FilePath,
+        /// Where the caller believes the end to be.
+        at: At,
+        /// The lines; the last byte is a newline.
+        lines: Vec<u8>,
+    },
+    /// Gives a file, which is created if need be, a new content.
+    Replace {
+        /// The file.
+        file: FilePath,
+        /// What the caller believes the content to be.
+        expect: Expect,
+        /// The new content.
+        bytes: Vec<u8>,
+        /// Who may read it.
+        secrecy: Secrecy,
+    },
+    /// Gives a file or directory a name that is not taken.
+    Rename {
+        /// The name it has.
+        from: FilePath,
+        /// The name it gets.
+        to: FilePath,
+    },
+    /// Removes a file, or a directory with all that is in it.
+    Remove {
+        /// What is removed.
+        path: FilePath,
+    },
+}
+
+impl Step {
+    /// The names this step touches.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &FilePath> {
+        let (first, second) = match self {
+            Step::Append { file, .. } | Step::Replace { file, .. } => (file, None),
+            Step::Remove { path } => (path, None),
+            Step::Rename { from, to } => (from, Some(to)),
+        };
+        std::iter::once(first).chain(second)
+    }
+}
+
+/// Where an append is to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    /// The end, wherever it is: other programs may have appended meanwhile.
+    End,
+    /// The end, which must be at this offset; otherwise the commit fails and nothing changes.
+    Exactly(u64),
+}
+
+/// What a replaced file must have been; otherwise the commit fails and nothing changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// Whatever it was.
+    Anything,
+    /// Not there.
+    Absent,
+    /// The content that was read.
+    Content(Fingerprint),
+}
+
+/// Who may read a file that is replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Secrecy {
+    /// As before; for a new file, as is usual on the system.
+    Usual,
+    /// The owner alone (0600), also if it was otherwise before.
+    Private,
+}
+
+/// What a commit that has returned survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// A crash of the program and a power cut.
+    Synced,
+    /// A crash of the program. After a power cut it is there whole or not at all; it is safe as soon as a
+    /// later commit is [`Durability::Synced`].
+    Written,
+}
+
+/// What a commit did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Receipt {
+    /// The offset at which each [`Step::Append`] of the batch starts, in their order.
+    pub appended: Vec<u64>,
+    /// What had to be repaired before the appends.
+    pub findings: Vec<Finding>,
+}

@@ -1,0 +1,320 @@
+//! Carries logged batches out on the plain files, and takes back a batch that cannot be carried out.
+
+use std::io;
+
+use super::StoreError;
+use super::core::{Core, Pending, Round, Tracked};
+use super::log::own;
+use super::plan::{Aid, Planned};
+use super::quarantine::{append_full, ensure_dir};
+use super::record::{Op, Record};
+use crate::disk::{Access, Disk, DiskFile, Flush, Mode, read_all};
+use crate::names::FilePath;
+
+/// How to take back one thing that was done.
+enum Undo {
+    /// Cut off what was appended, if nothing came after it.
+    Cut { file: FilePath, at: u64, end: u64 },
+    /// Put back what was cut off.
+    Restore { file: FilePath, copy: FilePath },
+    /// Remove a file or directory that was created.
+    Remove { path: FilePath },
+    /// Give a file or directory its old name again.
+    Rename { from: FilePath, to: FilePath },
+    /// Give a file its old content again.
+    Content { file: FilePath, bytes: Vec<u8>, mode: u32 },
+}
+
+impl Core {
+    /// Applies everything that is pending. A batch that fails is taken back, together with later ones
+    /// that build on it; the others go on.
+    pub(super) fn apply_pending(&mut self, round: &mut Round) -> Result<(), StoreError> {
+        let mut failed: Vec<FilePath> = Vec::new();
+        let mut aborts: Vec<Record> = Vec::new();
+        let mut refused = Vec::new();
+        for pending in std::mem::take(&mut self.pending) {
+            let Pending { mut planned, index, ticket } = pending;
+            let meets = |path: &FilePath| {
+                failed.iter().any(|other| other.is_within(path) || path.is_within(other))
+            };
+            let overtaken = planned.steps.iter().flat_map(|step| step.paths()).any(meets);
+            let applied = if overtaken {
+                self.discard(std::mem::take(&mut planned.aids));
+                Err(StoreError::Overtaken)
+            } else {
+                self.apply(&mut planned)
+            };
+            match applied {
+                Ok(()) => round.settle(ticket, Ok(std::mem::take(&mut planned.receipt))),
+                Err(error) if ticket.is_none() || self.poisoned.is_some() => {
+                    // Acknowledged already, or half taken back: opening the store again completes it.
+                    let error = self.poison(error);
+                    round.settle(ticket, Err(error.clone()));
+                    return Err(error);
+                }
+                Err(error) => {
+                    failed.extend(planned.steps.iter().flat_map(|step| step.paths()).cloned());
+                    aborts.push(Record::Abort(index));
+                    refused.push((ticket, error));
+                }
+            }
+        }
+        self.outlook.clear();
+        if !aborts.is_empty() {
+            self.flush_files(|_| true, Flush::UndoFile, Flush::UndoDir)?;
+            self.write_log(&aborts)?;
+            self.sync_log(Flush::Abort)?;
+        }
+        for (ticket, error) in refused {
+            round.settle(ticket, Err(error));
+        }
+        Ok(())
+    }
+
+    /// Applies one batch whole, or takes back what was done of it. Poisons the store if that fails.
+    fn apply(&mut self, planned: &mut Planned) -> Result<(), StoreError> {
+        let mut undo = Vec::new();
+        let mut gone = Vec::new();
+        let mut aids = std::mem::take(&mut planned.aids).into_iter();
+        for op in &planned.ops {
+            let aid = aids.next().unwrap_or(Aid::Nothing);
+            if let Err(error) = self.apply_op(op, aid, &mut undo, &mut gone) {
+                self.discard(aids.collect());
+                return Err(match self.undo(undo) {
+                    Ok(()) => error,
+                    Err(cause) => self.poison(cause),
+                });
+            }
+        }
+        for temp in gone {
+            // It has no name among the data any more; what is left is swept away later.
+            drop(remove_tree(&*self.disk, &temp));
+        }
+        Ok(())
+    }
+
+    fn apply_op(
+        &mut self,
+        op: &Op,
+        aid: Aid,
+        undo: &mut Vec<Undo>,
+        gone: &mut Vec<FilePath>,
+    ) -> Result<(), StoreError> {
+        match (op, aid) {
+            (Op::Cut { file, at, .. }, Aid::Kept { copy }) => self.cut(file, *at, copy, undo),
+            (Op::Append { file, bytes, .. }, _) => self.append(file, bytes, undo),
+            (Op::Replace { file, .. }, Aid::Staged { temp, file: staged, old, old_mode }) => {
+                let replaced = self.replace(file, &temp, staged, undo);
+                if replaced.is_err() {
+                    drop(self.disk.remove(&temp));
+                } else if let Some(bytes) = old {
+                    undo.push(Undo::Content { file: file.clone(), bytes, mode: old_mode });
+                } else {
+                    undo.push(Undo::Remove { path: file.clone() });
+                }
+                replaced
+            }
+            (Op::Rename { from, to }, _) => {
+                self.make_parents(to, undo)?;
+                self.rename(from, to)?;
+                undo.push(Undo::Rename { from: to.clone(), to: from.clone() });
+                Ok(())
+            }
+            (Op::Remove { path }, Aid::Aside { temp }) => {
+                self.rename(path, &temp)?;
+                undo.push(Undo::Rename { from: temp.clone(), to: path.clone() });
+                gone.push(temp);
+                Ok(())
+            }
+            (
+                Op::Cut { file: path, .. } | Op::Replace { file: path, .. } | Op::Remove { path },
+                _,
+            ) => Err(StoreError::BadStep { path: path.clone(), reason: "planned without its aid" }),
+        }
+    }
+
+    fn make_parents(&mut self, path: &FilePath, undo: &mut Vec<Undo>) -> Result<(), StoreError> {
+        let Some(dir) = path.parent() else { return Ok(()) };
+        let mut made = Vec::new();
+        let done = ensure_dir(&*self.disk, &dir, &mut made);
+        for dir in made {
+            self.dirs.extend(dir.parent());
+            undo.push(Undo::Remove { path: dir });
+        }
+        done
+    }
+
+    /// The open file to append to; it is created if need be.
+    fn appendable(
+        &mut self,
+        path: &FilePath,
+        undo: &mut Vec<Undo>,
+    ) -> Result<&dyn DiskFile, StoreError> {
+        if !self.files.contains_key(path) {
+            self.make_parents(path, undo)?;
+            let file = match self.disk.create(path, Mode::Usual) {
+                Ok(file) => {
+                    self.dirs.extend(path.parent());
+                    undo.push(Undo::Remove { path: path.clone() });
+                    file
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    let opened = self.disk.open(path, Access::Append);
+                    opened.map_err(StoreError::io("open", path))?
+                }
+                Err(error) => return Err(StoreError::io("create", path)(error)),
+            };
+            self.track(path, file, true)?;
+        }
+        let missing = || StoreError::Missing { path: path.clone() };
+        Ok(&*self.files.get(path).ok_or_else(missing)?.file)
+    }
+
+    fn append(
+        &mut self,
+        path: &FilePath,
+        bytes: &[u8],
+        undo: &mut Vec<Undo>,
+    ) -> Result<(), StoreError> {
+        let file = self.appendable(path, undo)?;
+        let done = file.append(bytes).map_err(StoreError::io("append to", path))?;
+        let end = done.at + done.written as u64;
+        undo.push(Undo::Cut { file: path.clone(), at: done.at, end });
+        let whole = done.written == bytes.len();
+        if let Some(tracked) = self.files.get_mut(path) {
+            (tracked.len, tracked.clean, tracked.dirty) = (end, whole, true);
+        }
+        if whole {
+            Ok(())
+        } else {
+            // What a full disk does first; the rest would be refused, or torn from its beginning.
+            Err(StoreError::io("append to", path)(io::ErrorKind::StorageFull.into()))
+        }
+    }
+
+    fn cut(
+        &mut self,
+        path: &FilePath,
+        at: u64,
+        copy: FilePath,
+        undo: &mut Vec<Undo>,
+    ) -> Result<(), StoreError> {
+        let file = self.appendable(path, undo)?;
+        file.set_len(at).map_err(StoreError::io("cut", path))?;
+        undo.push(Undo::Restore { file: path.clone(), copy });
+        if let Some(tracked) = self.files.get_mut(path) {
+            (tracked.len, tracked.dirty) = (at, true);
+        }
+        Ok(())
+    }
+
+    fn replace(
+        &mut self,
+        path: &FilePath,
+        temp: &FilePath,
+        staged: Box<dyn DiskFile>,
+        undo: &mut Vec<Undo>,
+    ) -> Result<(), StoreError> {
+        self.make_parents(path, undo)?;
+        let stat = staged.stat().map_err(StoreError::io("look at", temp))?;
+        // Nothing after this may fail: the caller takes back what happened before.
+        self.disk.rename(temp, path).map_err(StoreError::io("replace", path))?;
+        self.dirs.extend(path.parent());
+        let (id, len) = (stat.id, stat.len);
+        let tracked = Tracked { file: staged, id, len, clean: false, dirty: true };
+        self.files.insert(path.clone(), tracked);
+        Ok(())
+    }
+
+    /// Renames on the disk, and in what is known of it.
+    fn rename(&mut self, from: &FilePath, to: &FilePath) -> Result<(), StoreError> {
+        self.disk.rename(from, to).map_err(StoreError::io("rename", from))?;
+        self.dirs.extend([from.parent(), to.parent()].into_iter().flatten());
+        let inside = |path: &&FilePath| path.is_within(from);
+        let moved: Vec<FilePath> = self.files.keys().filter(inside).cloned().collect();
+        for path in moved {
+            if let (Some(tracked), Some(place)) = (self.files.remove(&path), path.moved(from, to)) {
+                self.files.insert(place, tracked);
+            }
+        }
+        let dirs = std::mem::take(&mut self.dirs);
+        self.dirs = dirs.into_iter().map(|dir| dir.moved(from, to).unwrap_or(dir)).collect();
+        Ok(())
+    }
+
+    fn undo(&mut self, undo: Vec<Undo>) -> Result<(), StoreError> {
+        for step in undo.into_iter().rev() {
+            match step {
+                Undo::Cut { file, at, end } => self.undo_append(&file, at, end)?,
+                Undo::Restore { file, copy } => self.undo_cut(&file, &copy)?,
+                Undo::Remove { path } => {
+                    self.files.remove(&path);
+                    self.dirs.remove(&path);
+                    match self.disk.remove(&path) {
+                        // Another program has put something into a directory that we made.
+                        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+                        other => other.map_err(StoreError::io("remove", &path))?,
+                    }
+                    self.dirs.extend(path.parent());
+                }
+                Undo::Rename { from, to } => self.rename(&from, &to)?,
+                Undo::Content { file, bytes, mode } => {
+                    let temp = self.temp_name()?;
+                    let made = self.disk.create(&temp, Mode::Like(mode));
+                    let staged = made.map_err(StoreError::io("create", &temp))?;
+                    append_full(&*staged, &bytes).map_err(StoreError::io("write", &temp))?;
+                    self.replace(&file, &temp, staged, &mut Vec::new())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn undo_append(&mut self, path: &FilePath, at: u64, end: u64) -> Result<(), StoreError> {
+        let Some(tracked) = self.files.get_mut(path) else { return Ok(()) };
+        let len = tracked.file.stat().map_err(StoreError::io("look at", path))?.len;
+        if len == end {
+            tracked.file.set_len(at).map_err(StoreError::io("cut", path))?;
+            // The byte before may be anything; the next append looks.
+            (tracked.len, tracked.clean) = (at, false);
+        }
+        Ok(())
+    }
+
+    fn undo_cut(&mut self, path: &FilePath, copy: &FilePath) -> Result<(), StoreError> {
+        let Some(tracked) = self.files.get_mut(path) else { return Ok(()) };
+        let kept = self.disk.open(copy, Access::Read).map_err(StoreError::io("open", copy))?;
+        let bytes = read_all(&*kept).map_err(StoreError::io("read", copy))?;
+        append_full(&*tracked.file, &bytes).map_err(StoreError::io("append to", path))?;
+        (tracked.len, tracked.clean) = (tracked.len + bytes.len() as u64, false);
+        Ok(())
+    }
+}
+
+/// Removes a file, or a directory with all that is in it. A link is removed, never followed.
+pub(super) fn remove_tree(disk: &dyn Disk, path: &FilePath) -> io::Result<()> {
+    match disk.remove(path) {
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            for entry in disk.list(path)?.entries {
+                remove_tree(disk, &path.join(&entry.name))?;
+            }
+            disk.remove(path)
+        }
+        other => other,
+    }
+}
+
+/// Sweeps away the temporary files whose names begin with `prefix`, as far as that can be done.
+pub(super) fn sweep(disk: &dyn Disk, prefix: &str) -> Result<(), StoreError> {
+    let dir = own(&["tmp"]);
+    let listing = match disk.list(&dir) {
+        Ok(listing) => listing,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(StoreError::io("list", &dir)(error)),
+    };
+    for entry in listing.entries.iter().filter(|entry| entry.name.as_str().starts_with(prefix)) {
+        // What stays is in nobody's way: temporary names are never taken twice.
+        drop(remove_tree(disk, &dir.join(&entry.name)));
+    }
+    Ok(())
+}

@@ -1,0 +1,419 @@
+//! The one path by which anything is ever written: plan, log, flush, apply.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::lives::Lives;
+use super::log::{Log, own};
+use super::plan::{Aid, Outlook, Planned, plan, tidy};
+use super::quarantine::ensure_dir;
+use super::record::{Op, Record};
+use super::{Durability, Options, Receipt, Step, StoreError};
+use crate::disk::{Access, Disk, DiskFile, FileId, Flush, Kind};
+use crate::finding::Finding;
+use crate::names::FilePath;
+
+/// How many files may wait to be flushed, and are open meanwhile.
+const MAX_OPEN_FILES: usize = 256;
+
+/// How many bytes of records are written in one call.
+const MAX_GROUP_BYTES: u64 = 4 << 20;
+
+/// What a record needs in the log besides its operations, with room for records before it.
+const RECORD_OVERHEAD: u64 = 256;
+
+type Outcome = Result<Receipt, StoreError>;
+
+/// A file that is open because it was changed since the last checkpoint, or is about to be.
+pub(super) struct Tracked {
+    pub(super) file: Box<dyn DiskFile>,
+    pub(super) id: FileId,
+    /// Where it ends, as far as we know.
+    pub(super) len: u64,
+    /// Whether it is known to end with a newline.
+    pub(super) clean: bool,
+    /// Whether it has changes that were not flushed.
+    pub(super) dirty: bool,
+}
+
+/// What is known of the end of a file.
+pub(super) enum End {
+    Absent,
+    /// It is ours, and good.
+    Known(u64),
+    /// It must be examined.
+    Open(Box<dyn DiskFile>, u64),
+}
+
+/// A batch that is in the log and not yet applied.
+pub(super) struct Pending {
+    pub(super) planned: Planned,
+    /// Its place among the records of this epoch.
+    pub(super) index: u64,
+    /// Who waits for it; nobody if it was acknowledged as written.
+    pub(super) ticket: Option<usize>,
+}
+
+/// Everything that one writing process knows about its store.
+pub(super) struct Core {
+    pub(super) disk: Arc<dyn Disk>,
+    pub(super) options: Options,
+    pub(super) log: Option<Log>,
+    pub(super) files: BTreeMap<FilePath, Tracked>,
+    /// Directories in which names have changed since the last checkpoint.
+    pub(super) dirs: BTreeSet<FilePath>,
+    lives: Lives,
+    pub(super) outlook: Outlook,
+    pub(super) pending: Vec<Pending>,
+    /// Records that must stand before the next batch.
+    preface: Vec<Record>,
+    temp_count: u64,
+    pub(super) poisoned: Option<Arc<StoreError>>,
+    /// What recovery found, until somebody asks.
+    pub(super) findings: Vec<Finding>,
+}
+
+/// Batches that come to the log together.
+#[derive(Default)]
+pub(super) struct Round {
+    planned: Vec<(usize, Planned)>,
+    bytes: u64,
+    results: Vec<Outcome>,
+}
+
+impl Round {
+    pub(super) fn settle(&mut self, ticket: Option<usize>, outcome: Outcome) {
+        if let Some(slot) = ticket.and_then(|ticket| self.results.get_mut(ticket)) {
+            *slot = outcome;
+        }
+    }
+}
+
+fn record_size(planned: &Planned) -> u64 {
+    RECORD_OVERHEAD + planned.ops.iter().map(Op::size_at_most).sum::<u64>()
+}
+
+impl Core {
+    pub(super) fn new(disk: Arc<dyn Disk>, options: Options) -> Core {
+        Core {
+            disk,
+            options,
+            log: None,
+            files: BTreeMap::new(),
+            dirs: BTreeSet::new(),
+            lives: Lives::default(),
+            outlook: Outlook::default(),
+            pending: Vec::new(),
+            preface: Vec::new(),
+            temp_count: 0,
+            poisoned: None,
+            findings: Vec::new(),
+        }
+    }
+
+    /// Commits several independent batches with one flush; each gets its own answer.
+    pub(super) fn commit_group(&mut self, batches: Vec<(Vec<Step>, Durability)>) -> Vec<Outcome> {
+        let mut round = Round::default();
+        round.results.resize_with(batches.len(), || Err(StoreError::Overtaken));
+        for (ticket, (steps, durability)) in batches.into_iter().enumerate() {
+            if let Err(error) = self.admit(ticket, steps, durability, &mut round) {
+                round.settle(Some(ticket), Err(error));
+            }
+        }
+        if let Err(error) = self.write_round(&mut round) {
+            self.fail_round(&mut round, &error);
+        }
+        if self.files.len() > MAX_OPEN_FILES {
+            // The commits are safe whatever becomes of this; if it fails, the next one is told.
+            drop(self.checkpoint());
+        }
+        round.results
+    }
+
+    fn admit(
+        &mut self,
+        ticket: usize,
+        steps: Vec<Step>,
+        durability: Durability,
+        round: &mut Round,
+    ) -> Result<(), StoreError> {
+        self.usable()?;
+        let steps = tidy(steps)?;
+        self.ensure_log()?;
+        if self.outlook.blocks(&steps) || !self.lives.clashes(&steps).is_empty() {
+            self.complete_round(round)?;
+            let clashes = self.lives.clashes(&steps);
+            if !clashes.is_empty() {
+                self.settle(clashes)?;
+            }
+        }
+        let planned = plan(self, steps, durability)?;
+        let size = record_size(&planned);
+        if let Err(error) = self.make_room(size, round) {
+            self.discard(planned.aids);
+            return Err(error);
+        }
+        self.outlook.add(&planned);
+        self.lives.note(&planned.steps);
+        round.bytes += size;
+        round.planned.push((ticket, planned));
+        Ok(())
+    }
+
+    pub(super) fn usable(&self) -> Result<(), StoreError> {
+        match &self.poisoned {
+            Some(cause) => Err(StoreError::Poisoned { cause: Arc::clone(cause) }),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn poison(&mut self, cause: StoreError) -> StoreError {
+        let cause = match cause {
+            StoreError::Poisoned { cause } => cause,
+            other => Arc::new(other),
+        };
+        let cause = self.poisoned.get_or_insert(cause);
+        StoreError::Poisoned { cause: Arc::clone(cause) }
+    }
+
+    /// Makes sure that a record of `size` bytes fits into the log.
+    fn make_room(&mut self, size: u64, round: &mut Round) -> Result<(), StoreError> {
+        let full = |core: &Core, round: &Round| {
+            let needed = round.bytes + size;
+            core.log.as_ref().is_none_or(|log| needed > log.room())
+        };
+        if round.bytes > 0 && (round.bytes + size > MAX_GROUP_BYTES || full(self, round)) {
+            self.complete_round(round)?;
+        }
+        if full(self, round) {
+            self.complete_round(round)?;
+            self.checkpoint()?;
+            let most = self.options.log_most;
+            if let Some(log) = &mut self.log {
+                let path = log.number.file();
+                let wanted = (log.size() * 2).min(most);
+                let needed = size + super::log::RECORDS;
+                // A larger log is a matter of speed, and only a batch that does not fit needs it.
+                let grown = log.grow(wanted.max(needed));
+                if log.size() < needed {
+                    grown.map_err(StoreError::io("enlarge", &path))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what the round has planned, and flushes and applies it if anybody asked for that.
+    fn write_round(&mut self, round: &mut Round) -> Result<(), StoreError> {
+        if round.planned.is_empty() {
+            return Ok(());
+        }
+        let wants_flush =
+            |(_, planned): &(usize, Planned)| planned.durability == Durability::Synced;
+        let flush = round.planned.iter().any(wants_flush);
+        self.log_round(round)?;
+        if flush { self.complete_pending(round) } else { Ok(()) }
+    }
+
+    /// Writes, flushes and applies everything that came before.
+    fn complete_round(&mut self, round: &mut Round) -> Result<(), StoreError> {
+        let done = self.log_round(round).and_then(|()| self.complete_pending(round));
+        done.inspect_err(|error| self.fail_round(round, error))
+    }
+
+    fn fail_round(&mut self, round: &mut Round, error: &StoreError) {
+        for (ticket, planned) in std::mem::take(&mut round.planned) {
+            self.discard(planned.aids);
+            round.settle(Some(ticket), Err(error.clone()));
+        }
+        for pending in std::mem::take(&mut self.pending) {
+            round.settle(pending.ticket, Err(error.clone()));
+        }
+        self.outlook.clear();
+        round.bytes = 0;
+    }
+
+    /// Writes the records of the round into the log.
+    fn log_round(&mut self, round: &mut Round) -> Result<(), StoreError> {
+        if round.planned.is_empty() {
+            return Ok(());
+        }
+        let mut records = std::mem::take(&mut self.preface);
+        let first = records.len() as u64 + self.log.as_ref().map_or(0, |log| log.count);
+        for (_, planned) in &mut round.planned {
+            records.push(Record::Batch(std::mem::take(&mut planned.ops)));
+        }
+        self.write_log(&records)?;
+        let batches = records.into_iter().filter_map(|record| match record {
+            Record::Batch(ops) => Some(ops),
+            Record::Abort(_) | Record::Settled(_) => None,
+        });
+        let planned = std::mem::take(&mut round.planned);
+        for (index, ((ticket, mut planned), ops)) in (first..).zip(planned.into_iter().zip(batches))
+        {
+            planned.ops = ops;
+            let waits = planned.durability == Durability::Synced;
+            if !waits {
+                round.settle(Some(ticket), Ok(std::mem::take(&mut planned.receipt)));
+            }
+            self.pending.push(Pending { planned, index, ticket: waits.then_some(ticket) });
+        }
+        round.bytes = 0;
+        Ok(())
+    }
+
+    pub(super) fn write_log(&mut self, records: &[Record]) -> Result<(), StoreError> {
+        let Some(log) = &mut self.log else { return Err(StoreError::ReadOnly) };
+        let path = log.number.file();
+        log.write(records).map_err(|error| self.poison(StoreError::io("write", &path)(error)))
+    }
+
+    pub(super) fn sync_log(&mut self, why: Flush) -> Result<(), StoreError> {
+        let Some(log) = &self.log else { return Ok(()) };
+        let path = log.number.file();
+        log.sync(why).map_err(|error| self.poison(StoreError::io("flush", &path)(error)))
+    }
+
+    /// Flushes the log and applies all that is pending.
+    fn complete_pending(&mut self, round: &mut Round) -> Result<(), StoreError> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        self.sync_log(Flush::Commit)?;
+        self.apply_pending(round)
+    }
+
+    /// Applies commits that were acknowledged as written, so that they can be read.
+    pub(super) fn complete(&mut self) -> Result<(), StoreError> {
+        self.usable()?;
+        self.complete_pending(&mut Round::default())
+    }
+
+    /// Flushes what the log says about these names, so that they can begin another life.
+    fn settle(&mut self, names: Vec<FilePath>) -> Result<(), StoreError> {
+        let within = |path: &FilePath| names.iter().any(|name| path.is_within(name));
+        self.flush_files(within, Flush::SettleFile, Flush::SettleDir)?;
+        self.lives.settle(&names);
+        self.preface.push(Record::Settled(names));
+        Ok(())
+    }
+
+    /// Flushes changed files that `chosen` picks, and all directories in which names have changed.
+    pub(super) fn flush_files(
+        &mut self,
+        chosen: impl Fn(&FilePath) -> bool,
+        file_why: Flush,
+        dir_why: Flush,
+    ) -> Result<(), StoreError> {
+        let flushed =
+            flush_files(&*self.disk, &mut self.files, &mut self.dirs, chosen, file_why, dir_why);
+        flushed.map_err(|error| self.poison(error))
+    }
+
+    /// Carries everything that was committed into the plain files for good, and recycles the log.
+    pub(super) fn checkpoint(&mut self) -> Result<(), StoreError> {
+        self.complete()?;
+        let Some(log) = &self.log else { return Ok(()) };
+        if log.count == 0 {
+            return Ok(());
+        }
+        self.flush_files(|_| true, Flush::CheckpointFile, Flush::CheckpointDir)?;
+        let Some(log) = &mut self.log else { return Ok(()) };
+        let path = log.number.file();
+        if let Err(error) = log.recycle() {
+            return Err(self.poison(StoreError::io("recycle", &path)(error)));
+        }
+        self.lives = Lives::default();
+        self.preface.clear();
+        self.files.clear();
+        Ok(())
+    }
+
+    /// A name for a temporary file that nothing has.
+    pub(super) fn temp_name(&mut self) -> Result<FilePath, StoreError> {
+        let dir = own(&["tmp"]);
+        ensure_dir(&*self.disk, &dir, &mut Vec::new())?;
+        let prefix = self.log.as_ref().map_or_else(String::new, |log| log.number.temp_prefix());
+        loop {
+            self.temp_count += 1;
+            let path = own(&["tmp", &format!("{prefix}{}", self.temp_count)]);
+            if self.disk.stat(&path).map_err(StoreError::io("look at", &path))?.is_none() {
+                return Ok(path);
+            }
+        }
+    }
+
+    /// Clears away what was prepared for a batch that will not be.
+    pub(super) fn discard(&self, aids: Vec<Aid>) {
+        for aid in aids {
+            if let Aid::Staged { temp, .. } = aid {
+                // It is swept away when the log changes hands; here it is only a courtesy.
+                drop(self.disk.remove(&temp));
+            }
+        }
+    }
+
+    /// What is known of the end of a file; opens it if that must be looked at.
+    pub(super) fn end_of(&mut self, path: &FilePath) -> Result<End, StoreError> {
+        let Some(stat) = self.disk.stat(path).map_err(StoreError::io("look at", path))? else {
+            self.files.remove(path);
+            return Ok(End::Absent);
+        };
+        if stat.kind != Kind::File {
+            let reason = "only a file can be appended to";
+            return Err(StoreError::BadStep { path: path.clone(), reason });
+        }
+        match self.files.get(path) {
+            Some(known) if known.id == stat.id && known.len == stat.len && known.clean => {
+                Ok(End::Known(stat.len))
+            }
+            _ => {
+                let opened = self.disk.open(path, Access::Append);
+                let file = opened.map_err(StoreError::io("open", path))?;
+                Ok(End::Open(file, stat.len))
+            }
+        }
+    }
+
+    /// Keeps a file open under its name; an older handle of the same file is only as dirty as before.
+    pub(super) fn track(
+        &mut self,
+        path: &FilePath,
+        file: Box<dyn DiskFile>,
+        clean: bool,
+    ) -> Result<&mut Tracked, StoreError> {
+        let stat = file.stat().map_err(StoreError::io("look at", path))?;
+        let dirty = self.files.get(path).is_some_and(|old| old.dirty && old.id == stat.id);
+        let tracked = Tracked { file, id: stat.id, len: stat.len, clean, dirty };
+        Ok(self.files.entry(path.clone()).insert_entry(tracked).into_mut())
+    }
+}
+
+/// Flushes changed files that `chosen` picks, and all the directories.
+fn flush_files(
+    disk: &dyn Disk,
+    files: &mut BTreeMap<FilePath, Tracked>,
+    dirs: &mut BTreeSet<FilePath>,
+    chosen: impl Fn(&FilePath) -> bool,
+    file_why: Flush,
+    dir_why: Flush,
+) -> Result<(), StoreError> {
+    for (path, tracked) in files.iter_mut().filter(|(path, _)| chosen(path)) {
+        if tracked.dirty {
+            tracked.file.sync(file_why).map_err(StoreError::io("flush", path))?;
+            tracked.dirty = false;
+        }
+    }
+    while let Some(dir) = dirs.pop_first() {
+        sync_dir(disk, &dir, dir_why)?;
+    }
+    Ok(())
+}
+
+/// Flushes a directory; one that is gone has nothing to lose.
+pub(super) fn sync_dir(disk: &dyn Disk, dir: &FilePath, why: Flush) -> Result<(), StoreError> {
+    match disk.sync_dir(dir, why) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        other => other.map_err(StoreError::io("flush", dir)),
+    }
+}

@@ -1,0 +1,102 @@
+//! What can go wrong in a store.
+
+use std::io;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::names::FilePath;
+
+/// Why the store could not do what was asked.
+#[derive(Debug, Clone, Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The disk said no.
+    #[error("cannot {doing} {path}")]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// With which file or directory.
+        path: FilePath,
+        /// What the disk said.
+        #[source]
+        source: Arc<io::Error>,
+    },
+    /// Another writer is at work there.
+    #[error("{scope} is being written by another process ({holder})")]
+    Busy {
+        /// What was to be locked.
+        scope: FilePath,
+        /// Who holds it.
+        holder: String,
+    },
+    /// A step touches a file that its writer has not locked.
+    #[error("{path} is outside the scope of this writer")]
+    OutsideScope {
+        /// The file.
+        path: FilePath,
+    },
+    /// An append was planned for another end of the file.
+    #[error(
+        "{file} has changed: an append was meant for byte {expected}, but the file ends at {found}"
+    )]
+    Moved {
+        /// The file.
+        file: FilePath,
+        /// Where the caller believed the end to be.
+        expected: u64,
+        /// Where it is.
+        found: u64,
+    },
+    /// A file to be replaced is not what the caller has read.
+    #[error("{file} has changed since it was read")]
+    Changed {
+        /// The file.
+        file: FilePath,
+    },
+    /// Something that must exist does not.
+    #[error("{path} does not exist")]
+    Missing {
+        /// What is missing.
+        path: FilePath,
+    },
+    /// A name that must be free is not.
+    #[error("{path} exists already")]
+    Taken {
+        /// The name.
+        path: FilePath,
+    },
+    /// A batch that makes no sense.
+    #[error("{path}: {reason}")]
+    BadStep {
+        /// The file.
+        path: FilePath,
+        /// What is wrong with the step.
+        reason: &'static str,
+    },
+    /// The store was opened for reading only.
+    #[error("the store is open for reading only")]
+    ReadOnly,
+    /// A commit that shared a flush and a file with this one could not be applied.
+    #[error("an earlier commit to the same file failed; try again")]
+    Overtaken,
+    /// An earlier failure left the store in doubt; it must be opened again.
+    #[error("the store must be opened again after an earlier failure: {cause}")]
+    Poisoned {
+        /// The failure.
+        cause: Arc<StoreError>,
+    },
+}
+
+impl StoreError {
+    pub(crate) fn io(
+        doing: &'static str,
+        path: &FilePath,
+    ) -> impl FnOnce(io::Error) -> StoreError + use<> {
+        let path = path.clone();
+        move |source| match source.kind() {
+            io::ErrorKind::NotFound => StoreError::Missing { path },
+            _ => StoreError::Io { doing, path, source: Arc::new(source) },
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! The store that keeps plain files on a disk.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::core::Core;
+use super::group::{Queue, locked};
+use super::locks::{Holder, ScopeLocks};
+use super::log::own;
+use super::quarantine::ensure_dir;
+use super::recover::waiting_commits;
+use super::{Durability, Receipt, Step, Store, StoreError, Writer};
+use crate::disk::{Access, Disk, Kind, Listing, Stat, read_range};
+use crate::finding::Finding;
+use crate::names::FilePath;
+
+/// How a store is opened for writing.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Who opens it.
+    pub holder: Holder,
+    /// How large a new log is at first.
+    pub log_size: u64,
+    /// How large a log may grow when it is used a lot; one large batch may still exceed it.
+    pub log_most: u64,
+}
+
+impl Options {
+    /// The usual sizes: 1 MiB at first, 64 MiB at most.
+    #[must_use]
+    pub fn new(holder: Holder) -> Options {
+        Options { holder, log_size: 1 << 20, log_most: 64 << 20 }
+    }
+}
+
+/// A [`Store`] of plain files, with a write-ahead log under `.everturn/`.
+///
+/// It may be shared between threads, and any number of processes may have the same root open: each session
+/// has one writer at a time, and commits that arrive together share one flush.
+#[derive(Clone)]
+pub struct FileStore {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    core: Mutex<Core>,
+    queue: Queue,
+    disk: Arc<dyn Disk>,
+    /// Who writes; `None` if the store is open for reading only.
+    holder: Option<Holder>,
+    /// Whether commits wait in the log that the plain files do not show yet.
+    unseen: AtomicBool,
+    /// Locks that must not be freed before our log is: their commits are not safe in the plain files.
+    kept: Mutex<Vec<ScopeLocks>>,
+}
+
+impl FileStore {
+    /// Makes a new store in a directory that is none yet.
+    ///
+    /// The directory must exist, and may hold files; `.everturn` must not be there.
+    pub fn create(disk: Arc<dyn Disk>, options: Options) -> Result<FileStore, StoreError> {
+        let dir = own(&[]);
+        if disk.stat(&dir).map_err(StoreError::io("look at", &dir))?.is_some() {
+            return Err(StoreError::Taken { path: dir });
+        }
+        ensure_dir(&*disk, &dir, &mut Vec::new())?;
+        FileStore::open(disk, options)
+    }
+
+    /// Opens a directory for reading and writing. Commits of processes that are gone are replayed first.
+    ///
+    /// Nothing is written unless something must be replayed, locked or committed.
+    pub fn open(disk: Arc<dyn Disk>, options: Options) -> Result<FileStore, StoreError> {
+        check_root(&*disk)?;
+        let holder = Some(options.holder.clone());
+        let mut core = Core::new(Arc::clone(&disk), options);
+        core.recover_dead_logs()?;
+        Ok(FileStore::new(core, disk, holder))
+    }
+
+    /// Opens a directory for reading. Never writes, so it works on a read-only disk.
+    ///
+    /// [`FileStore::waiting`] tells whether commits are missing that only [`FileStore::open`] replays.
+    pub fn open_read_only(disk: Arc<dyn Disk>) -> Result<FileStore, StoreError> {
+        check_root(&*disk)?;
+        let nobody = Holder { pid: 0, started: String::new() };
+        let core = Core::new(Arc::clone(&disk), Options::new(nobody));
+        Ok(FileStore::new(core, disk, None))
+    }
+
+    fn new(core: Core, disk: Arc<dyn Disk>, holder: Option<Holder>) -> FileStore {
+        let shared = Shared {
+            core: Mutex::new(core),
+            queue: Queue::default(),
+            disk,
+            holder,
+            unseen: AtomicBool::new(false),
+            kept: Mutex::default(),
+        };
+        FileStore { shared: Arc::new(shared) }
+    }
+
+    /// How many commits the logs hold that the plain files do not show.
+    pub fn waiting(&self) -> Result<usize, StoreError> {
+        self.shared.show()?;
+        waiting_commits(&*self.shared.disk)
+    }
+
+    /// What recovery has found since the last call.
+    #[must_use]
+    pub fn take_findings(&self) -> Vec<Finding> {
+        std::mem::take(&mut locked(&self.shared.core).findings)
+    }
+
+    /// Carries all commits into the plain files for good, so that the log is empty.
+    pub fn checkpoint(&self) -> Result<(), StoreError> {
+        locked(&self.shared.core).checkpoint()
+    }
+
+    /// Closes the store; reports what dropping it would not.
+    pub fn close(self) -> Result<(), StoreError> {
+        self.checkpoint()
+    }
+
+    /// Commits several batches with one flush, each whole or not at all, each with its own answer.
+    ///
+    /// The batches must lie within the scopes of the writers that they come with.
+    pub fn commit_all(
+        &self,
+        batches: Vec<(&FileWriter, Vec<Step>, Durability)>,
+    ) -> Vec<Result<Receipt, StoreError>> {
+        let mut outcomes: Vec<Option<StoreError>> = Vec::new();
+        let mut admitted = Vec::new();
+        for (writer, steps, durability) in batches {
+            outcomes.push(writer.check(&steps).err());
+            if matches!(outcomes.last(), Some(None)) {
+                admitted.push((steps, durability));
+            }
+        }
+        let mut core = locked(&self.shared.core);
+        let mut done = core.commit_group(admitted).into_iter();
+        self.shared.note_unseen(&core);
+        let answer = |refused: Option<StoreError>| match refused {
+            Some(error) => Err(error),
+            None => done.next().unwrap_or(Err(StoreError::Overtaken)),
+        };
+        outcomes.into_iter().map(answer).collect()
+    }
+
+    /// As [`Store::lock`], with the writer's own type.
+    pub fn lock_files(&self, scopes: &[FilePath]) -> Result<FileWriter, StoreError> {
+        let Some(holder) = &self.shared.holder else { return Err(StoreError::ReadOnly) };
+        let mut core = locked(&self.shared.core);
+        core.usable()?;
+        let locks = ScopeLocks::take(&*self.shared.disk, scopes, holder)?;
+        // Whoever had these scopes before may have died meanwhile, with commits in its log.
+        core.recover_dead_logs()?;
+        let (shared, scopes) = (Arc::clone(&self.shared), scopes.to_vec());
+        Ok(FileWriter { shared, scopes, locks: Some(locks) })
+    }
+}
+
+fn check_root(disk: &dyn Disk) -> Result<(), StoreError> {
+    let root = FilePath::root();
+    match disk.stat(&root).map_err(StoreError::io("open", &root))? {
+        Some(stat) if stat.kind == Kind::Dir => Ok(()),
+        _ => Err(StoreError::Missing { path: root }),
+    }
+}
+
+impl Shared {
+    fn note_unseen(&self, core: &Core) {
+        self.unseen.store(!core.pending.is_empty(), Ordering::Release);
+    }
+
+    /// Makes the plain files show every commit that has returned.
+    fn show(&self) -> Result<(), StoreError> {
+        if self.unseen.load(Ordering::Acquire) {
+            let mut core = locked(&self.core);
+            core.complete()?;
+            self.note_unseen(&core);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // What cannot be done now is done by whoever opens the store next: the log has it.
+        drop(locked(&self.core).checkpoint());
+        // The log must be free before the locks are, so that the next writer finds it.
+        locked(&self.core).log = None;
+    }
+}
+
+impl Store for FileStore {
+    fn read(&self, file: &FilePath, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
+        self.shared.show()?;
+        let disk = &self.shared.disk;
+        let open = disk.open(file, Access::Read).map_err(StoreError::io("open", file))?;
+        read_range(&*open, range.start, range.end).map_err(StoreError::io("read", file))
+    }
+
+    fn stat(&self, path: &FilePath) -> Result<Option<Stat>, StoreError> {
+        self.shared.show()?;
+        self.shared.disk.stat(path).map_err(StoreError::io("look at", path))
+    }
+
+    fn list(&self, dir: &FilePath) -> Result<Listing, StoreError> {
+        self.shared.show()?;
+        self.shared.disk.list(dir).map_err(StoreError::io("list", dir))
+    }
+
+    fn lock(&self, scopes: &[FilePath]) -> Result<Box<dyn Writer>, StoreError> {
+        Ok(Box::new(self.lock_files(scopes)?))
+    }
+}
+
+/// The writer of some scopes of a [`FileStore`].
+pub struct FileWriter {
+    shared: Arc<Shared>,
+    scopes: Vec<FilePath>,
+    /// `None` once released.
+    locks: Option<ScopeLocks>,
+}
+
+impl FileWriter {
+    fn check(&self, steps: &[Step]) -> Result<(), StoreError> {
+        let mut paths = steps.iter().flat_map(Step::paths);
+        let outside = |path: &&FilePath| {
+            path.is_within(&own(&[])) || !self.scopes.iter().any(|scope| path.is_within(scope))
+        };
+        match paths.find(outside) {
+            Some(path) => Err(StoreError::OutsideScope { path: path.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    fn free(&mut self) -> Result<(), StoreError> {
+        let Some(locks) = self.locks.take() else { return Ok(()) };
+        // The next writer must not find changes that only our log would bring back after a power cut.
+        let safe = locked(&self.shared.core).checkpoint();
+        match safe {
+            Ok(()) => locks.release(),
+            Err(error) => {
+                locked(&self.shared.kept).push(locks);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Writer for FileWriter {
+    fn commit(&self, steps: Vec<Step>, durability: Durability) -> Result<Receipt, StoreError> {
+        self.check(&steps)?;
+        let receipt = self.shared.queue.commit(&self.shared.core, (steps, durability))?;
+        if durability == Durability::Written {
+            self.shared.unseen.store(true, Ordering::Release);
+        }
+        Ok(receipt)
+    }
+
+    fn release(mut self: Box<Self>) -> Result<(), StoreError> {
+        self.free()
+    }
+}
+
+impl Drop for FileWriter {
+    fn drop(&mut self) {
+        // Those who want to know whether it went well call `release`.
+        drop(self.free());
+    }
+}

@@ -1,0 +1,99 @@
+//! One writer per scope, across all processes.
+//!
+//! A scope is locked exclusively, and everything above it as shared: so a session and the directory it
+//! lies in exclude each other, and two sessions in one directory do not. The locks are the operating
+//! system's and end with their process; the text in the file only tells others whom to ask.
+
+use serde::{Deserialize, Serialize};
+
+use super::StoreError;
+use super::log::own;
+use super::quarantine::ensure_dir;
+use crate::disk::{Access, Disk, DiskLock, Sharing, read_all};
+use crate::names::FilePath;
+
+/// The process that opens a store, as others are to see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Its process id.
+    pub pid: u32,
+    /// When it started, for a person to read.
+    pub started: String,
+}
+
+fn lock_file(scope: &FilePath) -> FilePath {
+    own(&["locks"]).join(&scope.flat_name(".lock"))
+}
+
+/// The locks of one writer; dropping them frees the scopes.
+pub(super) struct ScopeLocks {
+    exclusive: Vec<Box<dyn DiskLock>>,
+    _shared: Vec<Box<dyn DiskLock>>,
+}
+
+impl ScopeLocks {
+    pub(super) fn take(
+        disk: &dyn Disk,
+        scopes: &[FilePath],
+        holder: &Holder,
+    ) -> Result<ScopeLocks, StoreError> {
+        ensure_dir(disk, &own(&["locks"]), &mut Vec::new())?;
+        let mut scopes = scopes.to_vec();
+        // In order, so that two processes that want the same scopes do not each get half of them.
+        scopes.sort();
+        scopes.dedup();
+        let mut locks = ScopeLocks { exclusive: Vec::new(), _shared: Vec::new() };
+        for scope in &scopes {
+            for above in scope.ancestors().filter(|above| !scopes.contains(above)) {
+                locks._shared.push(take_one(disk, scope, &above, Sharing::Shared)?);
+            }
+            let lock = take_one(disk, scope, scope, Sharing::Exclusive)?;
+            let text = serde_json::to_vec(holder).unwrap_or_default();
+            lock.describe(&text).map_err(StoreError::io("write", &lock_file(scope)))?;
+            locks.exclusive.push(lock);
+        }
+        Ok(locks)
+    }
+
+    /// Frees the scopes and leaves no lock file behind.
+    pub(super) fn release(self) -> Result<(), StoreError> {
+        let dir = own(&["locks"]);
+        let release =
+            |lock: Box<dyn DiskLock>| lock.release().map_err(StoreError::io("free", &dir));
+        self.exclusive.into_iter().try_for_each(release)
+    }
+}
+
+fn take_one(
+    disk: &dyn Disk,
+    scope: &FilePath,
+    path: &FilePath,
+    sharing: Sharing,
+) -> Result<Box<dyn DiskLock>, StoreError> {
+    let file = lock_file(path);
+    match disk.lock(&file, sharing).map_err(StoreError::io("lock", &file))? {
+        Some(lock) => Ok(lock),
+        None => Err(StoreError::Busy { scope: scope.clone(), holder: who(disk, path) }),
+    }
+}
+
+/// Who holds `scope`, or something below it, as far as the lock files tell.
+fn who(disk: &dyn Disk, scope: &FilePath) -> String {
+    let own_file = lock_file(scope);
+    let below = scope.flat_name("%2F");
+    let dir = own(&["locks"]);
+    let listing = disk.list(&dir).unwrap_or_default();
+    let inside = listing
+        .entries
+        .iter()
+        .filter(|entry| scope.is_root() || entry.name.as_str().starts_with(below.as_str()));
+    let files = std::iter::once(own_file).chain(inside.map(|entry| dir.join(&entry.name)));
+    let holders = files.filter_map(|file| {
+        let text = read_all(&*disk.open(&file, Access::Read).ok()?).ok()?;
+        serde_json::from_slice::<Holder>(&text).ok()
+    });
+    match holders.into_iter().next() {
+        Some(holder) => format!("pid {}, started {}", holder.pid, holder.started),
+        None => "which did not leave its name".to_owned(),
+    }
+}

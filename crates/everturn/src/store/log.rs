@@ -1,0 +1,313 @@
+//! One write-ahead log: a preallocated file that is overwritten and recycled.
+//!
+//! Two header slots take turns, one for each epoch of the log, so that a header torn by a crash leaves
+//! the other. The first record of an epoch is linked to its header, each further one to the record
+//! before; whatever earlier epochs left behind does not link up and does not count.
+
+use std::io;
+
+use super::record::{HEAD, Record, decode};
+use super::{OWN_DIR, StoreError};
+use crate::checksum::checksum;
+use crate::disk::{
+    Access, Disk, DiskFile, DiskLock, Flush, Kind, Mode, Sharing, read_full, write_full,
+};
+use crate::names::{FilePath, Name, NameError};
+
+const MAGIC: &[u8; 8] = b"EVERTURN";
+const VERSION: u32 = 1;
+const SLOT: u64 = 4096;
+const SLOT_USED: usize = 32;
+/// Where records start.
+pub(super) const RECORDS: u64 = 2 * SLOT;
+/// How much is zero-filled in one call.
+const FILL: usize = 1 << 20;
+
+/// The path of something in Everturn's own directory.
+pub(super) fn own_path(parts: &[&str]) -> Result<FilePath, NameError> {
+    let mut path = FilePath::root().join(&Name::parse(OWN_DIR)?);
+    for part in parts {
+        path = path.join(&Name::parse(part)?);
+    }
+    Ok(path)
+}
+
+/// A path whose parts are known to be good names.
+pub(super) fn own(parts: &[&str]) -> FilePath {
+    own_path(parts).unwrap_or_default()
+}
+
+/// The number of a log, and the names of its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct LogNumber(pub(super) u32);
+
+impl LogNumber {
+    fn parse(name: &str) -> Option<LogNumber> {
+        let number = name.strip_suffix(".log")?;
+        let parsed = LogNumber(number.parse().ok()?);
+        (parsed.render() == name).then_some(parsed)
+    }
+
+    fn render(self) -> String {
+        format!("{:04}.log", self.0)
+    }
+
+    pub(super) fn file(self) -> FilePath {
+        own(&["wal", &self.render()])
+    }
+
+    fn lock(self) -> FilePath {
+        own(&["wal", &format!("{:04}.lock", self.0)])
+    }
+
+    /// How the temporary files of this log's owner begin.
+    pub(super) fn temp_prefix(self) -> String {
+        format!("{:04}-", self.0)
+    }
+
+    /// The logs that exist, in order.
+    pub(super) fn all(disk: &dyn Disk) -> Result<Vec<LogNumber>, StoreError> {
+        let dir = own(&["wal"]);
+        let listing = match disk.list(&dir) {
+            Ok(listing) => listing,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(StoreError::io("list", &dir)(error)),
+        };
+        let files = listing.entries.iter().filter(|entry| entry.kind == Kind::File);
+        Ok(files.filter_map(|entry| LogNumber::parse(entry.name.as_str())).collect())
+    }
+
+    /// Takes the log if its owner is gone; `None` if it lives.
+    pub(super) fn lock_exclusive(
+        self,
+        disk: &dyn Disk,
+    ) -> Result<Option<Box<dyn DiskLock>>, StoreError> {
+        let path = self.lock();
+        disk.lock(&path, Sharing::Exclusive).map_err(StoreError::io("lock", &path))
+    }
+}
+
+/// What a log holds.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    /// The records of the present epoch.
+    pub(super) records: Vec<Record>,
+    /// The present epoch; 0 if the log was never used.
+    epoch: u64,
+    /// Whether the log cannot be trusted to have been read whole.
+    pub(super) damaged: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Slot {
+    Blank,
+    Good { epoch: u64, sum: u64 },
+    Bad,
+}
+
+impl Slot {
+    fn encode(epoch: u64) -> ([u8; SLOT_USED], u64) {
+        let mut bytes = [0; SLOT_USED];
+        let (fields, sum_field) = bytes.split_at_mut(SLOT_USED - 8);
+        let (start, epoch_field) = fields.split_at_mut(16);
+        start.copy_from_slice(&[&MAGIC[..], &VERSION.to_le_bytes(), &[0; 4]].concat());
+        epoch_field.copy_from_slice(&epoch.to_le_bytes());
+        let sum = checksum(&[fields]);
+        sum_field.copy_from_slice(&sum.to_le_bytes());
+        (bytes, sum)
+    }
+
+    fn read(file: &dyn DiskFile, slot: u64) -> io::Result<Slot> {
+        let mut bytes = [0; SLOT_USED];
+        let read = read_full(file, slot * SLOT, &mut bytes)?;
+        if bytes == [0; SLOT_USED] {
+            return Ok(Slot::Blank);
+        }
+        let epoch = bytes.get(16..24).and_then(|field| field.try_into().ok()).unwrap_or_default();
+        let epoch = u64::from_le_bytes(epoch);
+        let (expected, sum) = Slot::encode(epoch);
+        if read == SLOT_USED && bytes == expected {
+            Ok(Slot::Good { epoch, sum })
+        } else {
+            Ok(Slot::Bad)
+        }
+    }
+}
+
+/// Reads all records of the present epoch.
+pub(super) fn scan(file: &dyn DiskFile) -> io::Result<Scan> {
+    let slots = [Slot::read(file, 0)?, Slot::read(file, 1)?];
+    let newest = slots.iter().filter_map(|slot| match slot {
+        Slot::Good { epoch, sum } => Some((*epoch, *sum)),
+        _ => None,
+    });
+    let torn = slots.iter().any(|slot| matches!(slot, Slot::Bad));
+    let Some((epoch, header_sum)) = newest.max() else {
+        // Before its first commit a log may have a torn first header, but never a record.
+        let damaged = torn && record_bytes(file, RECORDS)?.is_some_and(|bytes| bytes.len() > HEAD);
+        return Ok(Scan { damaged, ..Scan::default() });
+    };
+    let (mut records, mut link, mut at) = (Vec::new(), header_sum, RECORDS);
+    while let Some(bytes) = record_bytes(file, at)? {
+        let Some((record, sum, len)) = decode(&bytes, link) else { break };
+        records.push(record);
+        link = sum;
+        at += len as u64;
+    }
+    // A header that is bad although the records of the other epoch are gone was not torn by recycling.
+    let damaged = torn && records.is_empty() && stray_record(file)?;
+    Ok(Scan { records, epoch, damaged })
+}
+
+/// The head and body of what may be a record; `None` at the end of the log.
+fn record_bytes(file: &dyn DiskFile, at: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut head = [0; HEAD];
+    let room = file.stat()?.len.saturating_sub(at);
+    if room < HEAD as u64 || read_full(file, at, &mut head)? < HEAD {
+        return Ok(None);
+    }
+    let [a, b, c, d, ..] = head;
+    let len = HEAD as u64 + u64::from(u32::from_le_bytes([a, b, c, d]));
+    if len > room || len == HEAD as u64 {
+        return Ok(None);
+    }
+    let len = usize::try_from(len).map_err(io::Error::other)?;
+    let mut bytes = vec![0; len];
+    let read = read_full(file, at, &mut bytes)?;
+    bytes.truncate(read);
+    Ok(Some(bytes))
+}
+
+/// Whether a record stands at the start that is whole, whatever it is linked to.
+fn stray_record(file: &dyn DiskFile) -> io::Result<bool> {
+    let Some(bytes) = record_bytes(file, RECORDS)? else { return Ok(false) };
+    let link = bytes.get(8..16).and_then(|field| field.try_into().ok()).unwrap_or_default();
+    Ok(decode(&bytes, u64::from_le_bytes(link)).is_some())
+}
+
+/// The log that this process writes.
+pub(super) struct Log {
+    pub(super) number: LogNumber,
+    file: Box<dyn DiskFile>,
+    /// Held as long as the log is in use; dropped last.
+    _lock: Box<dyn DiskLock>,
+    epoch: u64,
+    link: u64,
+    end: u64,
+    size: u64,
+    /// Records written in this epoch.
+    pub(super) count: u64,
+}
+
+impl Log {
+    /// Takes over a log that needs no more replaying, and starts it anew.
+    pub(super) fn take_over(
+        disk: &dyn Disk,
+        number: LogNumber,
+        lock: Box<dyn DiskLock>,
+    ) -> Result<Log, StoreError> {
+        let path = number.file();
+        let file = disk.open(&path, Access::Write).map_err(StoreError::io("open", &path))?;
+        let scan = scan(&*file).map_err(StoreError::io("read", &path))?;
+        let size = file.stat().map_err(StoreError::io("read", &path))?.len;
+        let (used, epoch) = (scan.damaged || !scan.records.is_empty(), scan.epoch);
+        let mut log =
+            Log { number, file, _lock: lock, epoch, link: 0, end: RECORDS, size, count: 0 };
+        log.start_epoch().map_err(StoreError::io("write", &path))?;
+        if used {
+            log.sync(Flush::Recycle).map_err(StoreError::io("flush", &path))?;
+        } else if epoch <= 1 {
+            // Its maker may have died before the name was safe.
+            log.secure_name(disk)?;
+        }
+        // Otherwise nothing is lost with the new header, and the first commit's flush covers it.
+        Ok(log)
+    }
+
+    fn secure_name(&self, disk: &dyn Disk) -> Result<(), StoreError> {
+        for dir in self.number.file().ancestors() {
+            disk.sync_dir(&dir, Flush::LogName).map_err(StoreError::io("flush", &dir))?;
+        }
+        Ok(())
+    }
+
+    /// Makes a new log of `size` bytes, all of them written once.
+    pub(super) fn create(
+        disk: &dyn Disk,
+        number: LogNumber,
+        lock: Box<dyn DiskLock>,
+        size: u64,
+    ) -> Result<Log, StoreError> {
+        let path = number.file();
+        disk.create(&path, Mode::Private).map_err(StoreError::io("create", &path))?;
+        let file = disk.open(&path, Access::Write).map_err(StoreError::io("open", &path))?;
+        let mut log =
+            Log { number, file, _lock: lock, epoch: 0, link: 0, end: RECORDS, size: 0, count: 0 };
+        log.grow(size).map_err(StoreError::io("fill", &path))?;
+        // Neither the zeros nor the header need a flush of their own: the first commit's covers them.
+        log.start_epoch().map_err(StoreError::io("write", &path))?;
+        log.secure_name(disk)?;
+        Ok(log)
+    }
+
+    /// How many bytes still fit.
+    pub(super) fn room(&self) -> u64 {
+        self.size.saturating_sub(self.end)
+    }
+
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Makes the log larger. What was added before a failure stays and does no harm.
+    pub(super) fn grow(&mut self, size: u64) -> io::Result<()> {
+        let zeros = vec![0; FILL];
+        while self.size < size {
+            let chunk = usize::try_from(size - self.size).unwrap_or(FILL).min(FILL);
+            write_full(&*self.file, self.size, zeros.get(..chunk).unwrap_or(&zeros))?;
+            self.size += chunk as u64;
+        }
+        Ok(())
+    }
+
+    /// Writes records at the end; they count once they are flushed.
+    pub(super) fn write(&mut self, records: &[Record]) -> io::Result<()> {
+        let (mut bytes, mut link) = (Vec::new(), self.link);
+        for record in records {
+            link = record.encode(link, &mut bytes);
+        }
+        if let Err(error) = write_full(&*self.file, self.end, &bytes) {
+            self.void();
+            return Err(error);
+        }
+        self.link = link;
+        self.end += bytes.len() as u64;
+        self.count += records.len() as u64;
+        Ok(())
+    }
+
+    /// After a failure, tries to keep a record that was reported as failed from counting later.
+    fn void(&self) {
+        // If this fails too, the caller is told that the outcome is open.
+        drop(write_full(&*self.file, self.end, &[0; HEAD]));
+    }
+
+    /// Flushes what was written.
+    pub(super) fn sync(&self, why: Flush) -> io::Result<()> {
+        self.file.sync(why)
+    }
+
+    /// Starts anew: all records so far no longer count.
+    pub(super) fn recycle(&mut self) -> io::Result<()> {
+        self.start_epoch()?;
+        self.file.sync(Flush::Recycle)
+    }
+
+    fn start_epoch(&mut self) -> io::Result<()> {
+        let epoch = self.epoch + 1;
+        let (bytes, sum) = Slot::encode(epoch);
+        write_full(&*self.file, (epoch % 2) * SLOT, &bytes)?;
+        (self.epoch, self.link, self.end, self.count) = (epoch, sum, RECORDS, 0);
+        Ok(())
+    }
+}

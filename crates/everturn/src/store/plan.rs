@@ -1,0 +1,342 @@
+//! From the steps that a caller asks for to the operations that the log will hold.
+//!
+//! Planning reads, and prepares temporary files, but changes nothing that anybody can see. What can go
+//! wrong should go wrong here, where failing costs nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::core::{Core, End};
+use super::fingerprint::Fingerprint;
+use super::quarantine::{append_full, set_aside};
+use super::record::Op;
+use super::{At, Durability, Expect, Receipt, Secrecy, Step, StoreError};
+use crate::disk::{Access, DiskFile, Kind, Mode, read_all};
+use crate::finding::{Code, Finding};
+use crate::lines::Tail;
+use crate::names::FilePath;
+
+/// The most bytes that one batch may carry.
+const MAX_BATCH_BYTES: usize = 1 << 30;
+
+/// A batch that is ready for the log.
+pub(super) struct Planned {
+    pub(super) steps: Vec<Step>,
+    pub(super) ops: Vec<Op>,
+    /// For each operation, what applying it needs besides.
+    pub(super) aids: Vec<Aid>,
+    pub(super) durability: Durability,
+    pub(super) receipt: Receipt,
+    /// Where files end once this is applied.
+    ends: BTreeMap<FilePath, u64>,
+}
+
+/// What applying an operation needs besides the operation.
+pub(super) enum Aid {
+    Nothing,
+    /// The new content, ready under another name, and the content it replaces.
+    Staged {
+        temp: FilePath,
+        file: Box<dyn DiskFile>,
+        old: Option<Vec<u8>>,
+        old_mode: u32,
+    },
+    /// A name under which something removed can wait until the batch is done.
+    Aside {
+        temp: FilePath,
+    },
+    /// Where a copy of the bytes that are cut off is kept.
+    Kept {
+        copy: FilePath,
+    },
+}
+
+/// What batches that are in the log, but not yet applied, will have done.
+#[derive(Default)]
+pub(super) struct Outlook {
+    ends: BTreeMap<FilePath, u64>,
+    touched: BTreeSet<FilePath>,
+}
+
+impl Outlook {
+    /// Whether `steps` can only be planned once what is pending has been applied.
+    pub(super) fn blocks(&self, steps: &[Step]) -> bool {
+        let meets = |path: &FilePath| {
+            self.touched.iter().any(|other| other.is_within(path) || path.is_within(other))
+        };
+        steps.iter().any(|step| match step {
+            Step::Append { file, .. } if self.ends.contains_key(file) => false,
+            step => step.paths().any(meets),
+        })
+    }
+
+    pub(super) fn add(&mut self, planned: &Planned) {
+        self.ends.extend(planned.ends.iter().map(|(file, end)| (file.clone(), *end)));
+        self.touched.extend(planned.steps.iter().flat_map(Step::paths).cloned());
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.ends.clear();
+        self.touched.clear();
+    }
+}
+
+fn bad(path: &FilePath, reason: &'static str) -> StoreError {
+    StoreError::BadStep { path: path.clone(), reason }
+}
+
+/// Checks what can be checked without looking at the disk, and joins appends to a file with the
+/// replacement of the same file that precedes them.
+pub(super) fn tidy(steps: Vec<Step>) -> Result<Vec<Step>, StoreError> {
+    let mut tidy: Vec<Step> = Vec::with_capacity(steps.len());
+    let mut ended: Vec<FilePath> = Vec::new();
+    let mut size = 0;
+    for step in steps {
+        for path in step.paths() {
+            if path.is_root() {
+                return Err(bad(path, "the root itself cannot be changed"));
+            }
+            if ended.iter().any(|name| name.is_within(path) || path.is_within(name)) {
+                return Err(bad(
+                    path,
+                    "a name that was renamed or removed cannot be used again in one batch",
+                ));
+            }
+        }
+        match &step {
+            Step::Append { file, lines, .. } => {
+                size += lines.len();
+                if lines.last() != Some(&b'\n') {
+                    return Err(bad(file, "an append must end with a newline"));
+                }
+            }
+            Step::Replace { bytes, .. } => size += bytes.len(),
+            Step::Rename { from, to } if from.is_within(to) || to.is_within(from) => {
+                return Err(bad(to, "a name cannot be moved into itself"));
+            }
+            Step::Rename { from, to } => ended.extend([from.clone(), to.clone()]),
+            Step::Remove { path } => ended.push(path.clone()),
+        }
+        if size > MAX_BATCH_BYTES {
+            return Err(bad(&FilePath::root(), "a batch of more than 1 GiB is too large"));
+        }
+        add(&mut tidy, step)?;
+    }
+    Ok(tidy)
+}
+
+fn add(steps: &mut Vec<Step>, step: Step) -> Result<(), StoreError> {
+    let earlier = steps.iter_mut().rev().find_map(|earlier| match (earlier, &step) {
+        (Step::Replace { file, bytes, .. }, Step::Append { file: same, .. }) if file == same => {
+            Some(bytes)
+        }
+        _ => None,
+    });
+    if let (Some(bytes), Step::Append { at, file, lines }) = (earlier, &step) {
+        check_place(file, *at, bytes.len() as u64, bytes.len() as u64)?;
+        bytes.extend_from_slice(lines);
+        return Ok(());
+    }
+    if let Step::Replace { file, .. } = &step {
+        let same = |other: &Step| other.paths().any(|path| path == file);
+        if steps.iter().any(same) {
+            return Err(bad(file, "a file cannot be replaced after another change in one batch"));
+        }
+    }
+    steps.push(step);
+    Ok(())
+}
+
+fn check_place(file: &FilePath, at: At, end: u64, len: u64) -> Result<(), StoreError> {
+    match at {
+        At::Exactly(expected) if expected != end && expected != len => {
+            Err(StoreError::Moved { file: file.clone(), expected, found: len })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Plans one batch; what was prepared for a batch that cannot be is cleared away.
+pub(super) fn plan(
+    core: &mut Core,
+    steps: Vec<Step>,
+    durability: Durability,
+) -> Result<Planned, StoreError> {
+    let mut planner = Planner {
+        core,
+        ops: Vec::new(),
+        aids: Vec::new(),
+        ends: BTreeMap::new(),
+        receipt: Receipt::default(),
+    };
+    for step in &steps {
+        if let Err(error) = planner.step(step) {
+            planner.core.discard(planner.aids);
+            return Err(error);
+        }
+    }
+    let Planner { ops, aids, ends, receipt, .. } = planner;
+    Ok(Planned { steps, ops, aids, durability, receipt, ends })
+}
+
+struct Planner<'a> {
+    core: &'a mut Core,
+    ops: Vec<Op>,
+    aids: Vec<Aid>,
+    ends: BTreeMap<FilePath, u64>,
+    receipt: Receipt,
+}
+
+impl Planner<'_> {
+    fn step(&mut self, step: &Step) -> Result<(), StoreError> {
+        match step {
+            Step::Append { file, at, lines } => self.append(file, *at, lines),
+            Step::Replace { file, expect, bytes, secrecy } => {
+                self.replace(file, *expect, bytes, *secrecy)
+            }
+            Step::Rename { from, to } => self.rename(from, to),
+            Step::Remove { path } => self.remove(path),
+        }
+    }
+
+    fn push(&mut self, op: Op, aid: Aid) {
+        self.ops.push(op);
+        self.aids.push(aid);
+    }
+
+    fn append(&mut self, file: &FilePath, at: At, lines: &[u8]) -> Result<(), StoreError> {
+        let planned = self.ends.get(file).or_else(|| self.core.outlook.ends.get(file)).copied();
+        let tail = match planned {
+            Some(end) => Place { len: end, end, newline: false },
+            None => self.mend_tail(file)?,
+        };
+        check_place(file, at, tail.end, tail.len)?;
+        let mut bytes = Vec::with_capacity(lines.len() + 1);
+        if tail.newline {
+            bytes.push(b'\n');
+        }
+        bytes.extend_from_slice(lines);
+        self.receipt.appended.push(tail.end + u64::from(tail.newline));
+        self.ends.insert(file.clone(), tail.end + bytes.len() as u64);
+        self.push(Op::Append { file: file.clone(), at: tail.end, bytes }, Aid::Nothing);
+        Ok(())
+    }
+
+    /// Finds the end of a file, and plans to cut off what cannot stay there.
+    fn mend_tail(&mut self, path: &FilePath) -> Result<Place, StoreError> {
+        let (file, len) = match self.core.end_of(path)? {
+            End::Absent => return Ok(Place { len: 0, end: 0, newline: false }),
+            End::Known(len) => return Ok(Place { len, end: len, newline: false }),
+            End::Open(file, len) => (file, len),
+        };
+        let tail = Tail::examine(&*file).map_err(StoreError::io("read", path))?;
+        if tail.good_end < len {
+            let aside = set_aside(&*self.core.disk, path, &*file, tail.good_end, len)?;
+            let count = len - tail.good_end;
+            self.receipt.findings.push(Finding {
+                file: path.clone(),
+                line: None,
+                offset: Some(tail.good_end),
+                code: Code::SetAside,
+                message: format!("{count} bytes of an incomplete record moved to {}", aside.place),
+            });
+            let cut = Op::Cut { file: path.clone(), at: tail.good_end, was: aside.was };
+            self.push(cut, Aid::Kept { copy: aside.place });
+        }
+        let clean = tail.good_end == len && !tail.newline_missing;
+        self.core.track(path, file, clean)?;
+        Ok(Place { len, end: tail.good_end, newline: tail.newline_missing })
+    }
+
+    fn replace(
+        &mut self,
+        file: &FilePath,
+        expect: Expect,
+        bytes: &[u8],
+        secrecy: Secrecy,
+    ) -> Result<(), StoreError> {
+        let (old, old_mode) = self.present_content(file)?;
+        let was = old.as_deref().map(Fingerprint::of);
+        match expect {
+            Expect::Absent if was.is_some() => {
+                return Err(StoreError::Taken { path: file.clone() });
+            }
+            Expect::Content(known) if was != Some(known) => {
+                return Err(StoreError::Changed { file: file.clone() });
+            }
+            _ => {}
+        }
+        let private = secrecy == Secrecy::Private;
+        let mode = replaced_mode(private, was.map(|_| old_mode));
+        let temp = self.core.temp_name()?;
+        let disk = &self.core.disk;
+        let staged = disk.create(&temp, mode).map_err(StoreError::io("create", &temp))?;
+        let written = append_full(&*staged, bytes);
+        let aid = Aid::Staged { temp: temp.clone(), file: staged, old, old_mode };
+        let op = Op::Replace { file: file.clone(), was, private, bytes: bytes.to_vec() };
+        self.push(op, aid);
+        written.map_err(StoreError::io("write", &temp))
+    }
+
+    /// What a file that is to be replaced holds now. A file that cannot be read is never replaced.
+    fn present_content(&self, path: &FilePath) -> Result<(Option<Vec<u8>>, u32), StoreError> {
+        let disk = &self.core.disk;
+        let Some(stat) = disk.stat(path).map_err(StoreError::io("look at", path))? else {
+            return Ok((None, 0));
+        };
+        if stat.kind != Kind::File {
+            return Err(bad(path, "only a file can be replaced"));
+        }
+        let file = disk.open(path, Access::Read).map_err(StoreError::io("open", path))?;
+        let bytes = read_all(&*file).map_err(StoreError::io("read", path))?;
+        Ok((Some(bytes), stat.mode))
+    }
+
+    fn rename(&mut self, from: &FilePath, to: &FilePath) -> Result<(), StoreError> {
+        if !self.exists(from)? {
+            return Err(StoreError::Missing { path: from.clone() });
+        }
+        if self.exists(to)? {
+            return Err(StoreError::Taken { path: to.clone() });
+        }
+        self.push(Op::Rename { from: from.clone(), to: to.clone() }, Aid::Nothing);
+        Ok(())
+    }
+
+    fn remove(&mut self, path: &FilePath) -> Result<(), StoreError> {
+        if !self.exists(path)? {
+            return Err(StoreError::Missing { path: path.clone() });
+        }
+        let temp = self.core.temp_name()?;
+        self.push(Op::Remove { path: path.clone() }, Aid::Aside { temp });
+        Ok(())
+    }
+
+    /// Whether a name is there, or will be once the steps planned so far are done.
+    fn exists(&self, path: &FilePath) -> Result<bool, StoreError> {
+        let made = |op: &Op| match op {
+            Op::Append { file, .. } | Op::Replace { file, .. } => file.is_within(path),
+            Op::Rename { to, .. } => to.is_within(path),
+            Op::Cut { .. } | Op::Remove { .. } => false,
+        };
+        let found = self.core.disk.stat(path).map_err(StoreError::io("look at", path))?;
+        Ok(found.is_some() || self.ops.iter().any(made))
+    }
+}
+
+/// The end of a file before an append.
+struct Place {
+    len: u64,
+    /// Where the good content ends.
+    end: u64,
+    /// Whether the good content lacks its last newline.
+    newline: bool,
+}
+
+/// The permissions of a new content: what they were, unless it is a secret.
+pub(super) fn replaced_mode(private: bool, old: Option<u32>) -> Mode {
+    match old {
+        _ if private => Mode::Private,
+        Some(bits) => Mode::Like(bits),
+        None => Mode::Usual,
+    }
+}

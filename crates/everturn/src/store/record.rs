@@ -1,0 +1,310 @@
+//! What stands in the write-ahead log, as bytes.
+//!
+//! A record is a head of [`HEAD`] bytes and a body. Each record's checksum covers the checksum of the one
+//! before, so that a record counts only in the place for which it was written.
+
+use super::fingerprint::Fingerprint;
+use crate::checksum::checksum;
+use crate::names::FilePath;
+
+/// The bytes before a record's body: length, kind, link to the record before, checksum.
+pub(super) const HEAD: usize = 24;
+
+/// Records start at multiples of this.
+const ALIGN: usize = 8;
+
+/// One change as the log has it: everything known that is needed to do it again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Op {
+    /// The bytes from `at` to the end were set aside, and the file is cut there.
+    Cut { file: FilePath, at: u64, was: Fingerprint },
+    /// `bytes` stand at `at`.
+    Append { file: FilePath, at: u64, bytes: Vec<u8> },
+    /// The file was `was` and is now `bytes`.
+    Replace { file: FilePath, was: Option<Fingerprint>, private: bool, bytes: Vec<u8> },
+    /// `from` is now `to`, which did not exist.
+    Rename { from: FilePath, to: FilePath },
+    /// `path` is gone.
+    Remove { path: FilePath },
+}
+
+impl Op {
+    /// At least as many bytes as this takes up in a record.
+    pub(super) fn size_at_most(&self) -> u64 {
+        const FIELDS: u64 = 64;
+        let len = |path: &FilePath| path.as_str().len() as u64;
+        FIELDS
+            + match self {
+                Op::Cut { file, .. } => len(file),
+                Op::Append { file, bytes, .. } | Op::Replace { file, bytes, .. } => {
+                    len(file) + bytes.len() as u64
+                }
+                Op::Rename { from, to } => len(from) + len(to),
+                Op::Remove { path } => len(path),
+            }
+    }
+}
+
+/// What one record says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Record {
+    /// A commit: all of this happened.
+    Batch(Vec<Op>),
+    /// The batch with this place among the records of the epoch did not happen after all.
+    Abort(u64),
+    /// Everything said so far about these names, and those below them, is safe on the disk.
+    Settled(Vec<FilePath>),
+}
+
+struct Encoder(Vec<u8>);
+
+impl Encoder {
+    fn byte(&mut self, value: u8) {
+        self.0.push(value);
+    }
+
+    fn number(&mut self, value: u64) {
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
+    fn bytes(&mut self, value: &[u8]) {
+        self.number(value.len() as u64);
+        self.0.extend_from_slice(value);
+    }
+
+    fn path(&mut self, path: &FilePath) {
+        self.bytes(path.as_str().as_bytes());
+    }
+
+    fn op(&mut self, op: &Op) {
+        match op {
+            Op::Cut { file, at, was } => {
+                self.byte(1);
+                self.path(file);
+                self.number(*at);
+                self.number(was.len);
+                self.number(was.sum);
+            }
+            Op::Append { file, at, bytes } => {
+                self.byte(2);
+                self.path(file);
+                self.number(*at);
+                self.bytes(bytes);
+            }
+            Op::Replace { file, was, private, bytes } => {
+                self.byte(3);
+                self.path(file);
+                self.byte(u8::from(*private) | (u8::from(was.is_some()) << 1));
+                if let Some(was) = was {
+                    self.number(was.len);
+                    self.number(was.sum);
+                }
+                self.bytes(bytes);
+            }
+            Op::Rename { from, to } => {
+                self.byte(4);
+                self.path(from);
+                self.path(to);
+            }
+            Op::Remove { path } => {
+                self.byte(5);
+                self.path(path);
+            }
+        }
+    }
+}
+
+struct Decoder<'a>(&'a [u8]);
+
+impl Decoder<'_> {
+    fn take(&mut self, len: usize) -> Option<&[u8]> {
+        let (taken, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.take(1)?.first().copied()
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    fn bytes(&mut self) -> Option<Vec<u8>> {
+        let len = usize::try_from(self.number()?).ok()?;
+        Some(self.take(len)?.to_vec())
+    }
+
+    fn path(&mut self) -> Option<FilePath> {
+        FilePath::parse(std::str::from_utf8(&self.bytes()?).ok()?).ok()
+    }
+
+    fn fingerprint(&mut self) -> Option<Fingerprint> {
+        Some(Fingerprint { len: self.number()?, sum: self.number()? })
+    }
+
+    fn op(&mut self) -> Option<Op> {
+        Some(match self.byte()? {
+            1 => Op::Cut { file: self.path()?, at: self.number()?, was: self.fingerprint()? },
+            2 => Op::Append { file: self.path()?, at: self.number()?, bytes: self.bytes()? },
+            3 => {
+                let file = self.path()?;
+                let flags = self.byte()?;
+                let was = if flags & 2 != 0 { Some(self.fingerprint()?) } else { None };
+                Op::Replace { file, was, private: flags & 1 != 0, bytes: self.bytes()? }
+            }
+            4 => Op::Rename { from: self.path()?, to: self.path()? },
+            5 => Op::Remove { path: self.path()? },
+            _ => return None,
+        })
+    }
+
+    fn list<T>(&mut self, item: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let count = self.number()?;
+        let mut items = Vec::new();
+        for _ in 0..count {
+            items.push(item(self)?);
+        }
+        self.0.is_empty().then_some(items)
+    }
+}
+
+impl Record {
+    fn kind(&self) -> u32 {
+        match self {
+            Record::Batch(_) => 1,
+            Record::Abort(_) => 2,
+            Record::Settled(_) => 3,
+        }
+    }
+
+    /// Adds the record to `out`, linked to the checksum of the record before; returns its own.
+    pub(super) fn encode(&self, link: u64, out: &mut Vec<u8>) -> u64 {
+        let start = out.len();
+        let mut encoder = Encoder(std::mem::take(out));
+        encoder.0.resize(start + HEAD, 0);
+        match self {
+            Record::Batch(ops) => {
+                encoder.number(ops.len() as u64);
+                ops.iter().for_each(|op| encoder.op(op));
+            }
+            Record::Abort(index) => encoder.number(*index),
+            Record::Settled(paths) => {
+                encoder.number(paths.len() as u64);
+                paths.iter().for_each(|path| encoder.path(path));
+            }
+        }
+        *out = encoder.0;
+        let (head, body) = out.split_at_mut(start).1.split_at_mut(HEAD);
+        let len = u32::try_from(body.len()).unwrap_or(u32::MAX);
+        let (fields, sum_field) = head.split_at_mut(HEAD - 8);
+        let (len_field, rest) = fields.split_at_mut(4);
+        let (kind_field, link_field) = rest.split_at_mut(4);
+        len_field.copy_from_slice(&len.to_le_bytes());
+        kind_field.copy_from_slice(&self.kind().to_le_bytes());
+        link_field.copy_from_slice(&link.to_le_bytes());
+        let sum = checksum(&[fields, body]);
+        sum_field.copy_from_slice(&sum.to_le_bytes());
+        out.resize(out.len().next_multiple_of(ALIGN), 0);
+        sum
+    }
+}
+
+/// The record at the start of `bytes`, if one stands there that is linked to `link`.
+///
+/// Returns it with its checksum and the bytes it takes up.
+pub(super) fn decode(bytes: &[u8], link: u64) -> Option<(Record, u64, usize)> {
+    let (head, rest) = bytes.split_at_checked(HEAD)?;
+    let mut fields = Decoder(head);
+    let len = u32::from_le_bytes(fields.take(4)?.try_into().ok()?) as usize;
+    let kind = u32::from_le_bytes(fields.take(4)?.try_into().ok()?);
+    let (found_link, sum) = (fields.number()?, fields.number()?);
+    let body = rest.get(..len)?;
+    if found_link != link || sum != checksum(&[head.get(..HEAD - 8)?, body]) {
+        return None;
+    }
+    let mut decoder = Decoder(body);
+    let record = match kind {
+        1 => Record::Batch(decoder.list(Decoder::op)?),
+        2 => Record::Abort(decoder.number()?),
+        3 => Record::Settled(decoder.list(Decoder::path)?),
+        _ => return None,
+    };
+    Some((record, sum, (HEAD + len).next_multiple_of(ALIGN)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> FilePath {
+        FilePath::parse(text).unwrap()
+    }
+
+    fn samples() -> Vec<Record> {
+        let was = Fingerprint::of(b"old");
+        vec![
+            Record::Batch(vec![
+                Op::Cut { file: path("a.jsonl"), at: 3, was },
+                Op::Append { file: path("a.jsonl"), at: 3, bytes: b"{}\n".to_vec() },
+                Op::Replace { file: path("s"), was: Some(was), private: true, bytes: vec![0, 255] },
+                Op::Replace { file: path("s"), was: None, private: false, bytes: vec![] },
+                Op::Rename { from: path("x/y"), to: path("z") },
+                Op::Remove { path: path("ü/日本") },
+            ]),
+            Record::Abort(7),
+            Record::Settled(vec![path("a"), FilePath::root()]),
+            Record::Batch(vec![]),
+        ]
+    }
+
+    #[test]
+    fn records_read_back_as_they_were_written() {
+        let (mut bytes, mut link) = (Vec::new(), 42);
+        for record in samples() {
+            link = record.encode(link, &mut bytes);
+        }
+        let (mut rest, mut link) = (&bytes[..], 42);
+        for expected in samples() {
+            let (record, sum, len) = decode(rest, link).unwrap();
+            assert_eq!(record, expected);
+            (rest, link) = (&rest[len..], sum);
+        }
+        assert!(rest.is_empty());
+    }
+
+    #[test]
+    fn no_operation_takes_more_room_than_it_says() {
+        let Record::Batch(ops) = &samples()[0] else { unreachable!() };
+        for op in ops {
+            let (mut one, mut none) = (Vec::new(), Vec::new());
+            Record::Batch(vec![op.clone()]).encode(0, &mut one);
+            Record::Batch(vec![]).encode(0, &mut none);
+            assert!((one.len() - none.len()) as u64 <= op.size_at_most(), "{op:?}");
+        }
+    }
+
+    #[test]
+    fn a_record_counts_only_after_the_one_it_was_written_for() {
+        let mut bytes = Vec::new();
+        Record::Abort(1).encode(42, &mut bytes);
+        assert!(decode(&bytes, 42).is_some());
+        assert!(decode(&bytes, 43).is_none());
+    }
+
+    #[test]
+    fn no_flipped_bit_and_no_cut_goes_unnoticed() {
+        let mut bytes = Vec::new();
+        samples()[0].encode(42, &mut bytes);
+        let len = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize + HEAD;
+        for bit in 0..len * 8 {
+            let mut bad = bytes.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert!(decode(&bad, 42).is_none(), "bit {bit}");
+        }
+        for cut in 0..len {
+            assert!(decode(&bytes[..cut], 42).is_none(), "cut at {cut}");
+        }
+    }
+}

@@ -1,0 +1,416 @@
+//! Brings the plain files to where the log of a process that is gone says they are.
+//!
+//! Everything is written again even where it seems to be there: after a failed flush the operating system
+//! shows bytes that the disk does not have. Doing it twice changes nothing.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use super::StoreError;
+use super::apply::{remove_tree, sweep};
+use super::core::{Core, sync_dir};
+use super::fingerprint::Fingerprint;
+use super::log::{Log, LogNumber, own, scan};
+use super::plan::replaced_mode;
+use super::quarantine::{append_full, ensure_dir, fingerprint_range, set_aside};
+use super::replay::{Content, Edit, Ending, History, is_remnant};
+use crate::disk::{
+    Access, Disk, DiskFile, Flush, Kind, Mode, Stat, read_all, read_range, write_full,
+};
+use crate::finding::{Code, Finding};
+use crate::lines::Tail;
+use crate::names::FilePath;
+
+/// How much of a file is searched at a time.
+const SEARCH_CHUNK: u64 = 4 << 20;
+
+fn look(disk: &dyn Disk, path: &FilePath) -> Result<Option<Stat>, StoreError> {
+    disk.stat(path).map_err(StoreError::io("look at", path))
+}
+
+/// The history that a log holds; a damaged log is moved out of the way, whole, and reported.
+pub(super) fn read_log(
+    disk: &dyn Disk,
+    number: LogNumber,
+) -> Result<Result<History, Finding>, StoreError> {
+    let path = number.file();
+    let file = disk.open(&path, Access::Read).map_err(StoreError::io("open", &path))?;
+    let scan = scan(&*file).map_err(StoreError::io("read", &path))?;
+    if scan.damaged {
+        let message = "the header of this log is damaged, so its commits cannot be told apart";
+        let code = Code::BadLog;
+        let (line, offset, message) = (None, Some(0), message.to_owned());
+        return Ok(Err(Finding { file: path, line, offset, code, message }));
+    }
+    Ok(Ok(History::fold(scan.records)))
+}
+
+/// Replays the log of a process that is gone. Afterwards the log may be recycled.
+pub(super) fn recover(disk: &dyn Disk, number: LogNumber) -> Result<Vec<Finding>, StoreError> {
+    sweep(disk, &number.temp_prefix())?;
+    let history = match read_log(disk, number)? {
+        Ok(history) => history,
+        Err(finding) => {
+            let path = number.file();
+            let file = disk.open(&path, Access::Read).map_err(StoreError::io("open", &path))?;
+            let len = file.stat().map_err(StoreError::io("look at", &path))?.len;
+            set_aside(disk, &path, &*file, 0, len)?;
+            return Ok(vec![finding]);
+        }
+    };
+    let temp = own(&["tmp", &format!("{}0", number.temp_prefix())]);
+    let mut recovery = Recovery {
+        disk,
+        history: &history,
+        temp,
+        written: Vec::new(),
+        dirs: BTreeSet::new(),
+        findings: Vec::new(),
+    };
+    recovery.run()?;
+    Ok(recovery.findings)
+}
+
+/// How many commits of a log the plain files do not show.
+pub(super) fn waiting(disk: &dyn Disk, history: &History) -> Result<usize, StoreError> {
+    for (path, content) in &history.files {
+        let Some(place) = history.place(disk, path)? else { continue };
+        let shown = match look(disk, &place)? {
+            None => false,
+            Some(_) => {
+                let file =
+                    disk.open(&place, Access::Read).map_err(StoreError::io("open", &place))?;
+                shows(&*file, content).map_err(StoreError::io("read", &place))?
+            }
+        };
+        if !shown {
+            return Ok(history.commits);
+        }
+    }
+    for ending in &history.endings {
+        let done = match ending {
+            Ending::Renamed { to, .. } => look(disk, to)?.is_some(),
+            Ending::Removed { path } => look(disk, path)?.is_none(),
+        };
+        if !done {
+            return Ok(history.commits);
+        }
+    }
+    Ok(0)
+}
+
+fn shows(file: &dyn DiskFile, content: &Content) -> io::Result<bool> {
+    match content {
+        Content::Edited(edits) => {
+            for edit in edits {
+                if let Edit::Append { at, bytes } = edit {
+                    let there = read_range(file, *at, at + bytes.len() as u64)? == *bytes;
+                    if !there && find(file, bytes)?.is_none() {
+                        return Ok(false);
+                    }
+                }
+            }
+            Ok(true)
+        }
+        Content::Replaced { before, after, .. } => {
+            let found = read_all(file)?;
+            Ok(after.last() == Some(&found) || !is_ours(&found, before, after))
+        }
+    }
+}
+
+/// Whether a content is one that our replacements have made or found, or the remnant of one.
+fn is_ours(found: &[u8], before: &[Fingerprint], after: &[Vec<u8>]) -> bool {
+    before.contains(&Fingerprint::of(found)) || after.iter().any(|bytes| is_remnant(found, bytes))
+}
+
+/// Where `bytes` stand in a file, at the start of a line.
+fn find(file: &dyn DiskFile, bytes: &[u8]) -> io::Result<Option<u64>> {
+    let (needle, len) = (bytes.strip_prefix(b"\n").unwrap_or(bytes), file.stat()?.len);
+    let Some(first) = needle.first() else { return Ok(Some(0)) };
+    let mut start = 0;
+    while start < len {
+        let window = read_range(file, start, start + SEARCH_CHUNK + needle.len() as u64)?;
+        let starts = window.iter().enumerate().filter(|(_, byte)| *byte == first);
+        for (place, _) in starts {
+            let before = place.checked_sub(1).and_then(|before| window.get(before));
+            let line_start = before.map_or(start == 0, |byte| *byte == b'\n');
+            if line_start && window.get(place..).is_some_and(|rest| rest.starts_with(needle)) {
+                return Ok(Some(start + place as u64));
+            }
+        }
+        // One byte of overlap keeps the newline before a line that starts at the border.
+        start += SEARCH_CHUNK - 1;
+    }
+    Ok(None)
+}
+
+impl History {
+    /// Where the file that had the name `path` is now; `None` if it is removed in the end.
+    fn place(&self, disk: &dyn Disk, path: &FilePath) -> Result<Option<FilePath>, StoreError> {
+        for ending in &self.endings {
+            match ending {
+                Ending::Removed { path: gone } if path.is_within(gone) => return Ok(None),
+                Ending::Renamed { from, to } if path.is_within(from) => {
+                    // The new name was free when the rename was logged, and only the rename takes it.
+                    let there = look(disk, to)?.is_some();
+                    let moved = path.moved(from, to).filter(|_| there);
+                    return Ok(Some(moved.unwrap_or_else(|| path.clone())));
+                }
+                _ => {}
+            }
+        }
+        Ok(Some(path.clone()))
+    }
+}
+
+struct Recovery<'a> {
+    disk: &'a dyn Disk,
+    history: &'a History,
+    temp: FilePath,
+    written: Vec<(FilePath, Box<dyn DiskFile>)>,
+    dirs: BTreeSet<FilePath>,
+    findings: Vec<Finding>,
+}
+
+impl Recovery<'_> {
+    fn run(&mut self) -> Result<(), StoreError> {
+        for (path, content) in &self.history.files {
+            let Some(place) = self.history.place(self.disk, path)? else { continue };
+            match content {
+                Content::Edited(edits) => self.edit(&place, edits)?,
+                Content::Replaced { before, after, private } => {
+                    self.replace(&place, before, after, *private)?;
+                }
+            }
+            self.touch(&place);
+        }
+        for ending in &self.history.endings {
+            self.end(ending)?;
+        }
+        for (path, file) in &self.written {
+            file.sync(Flush::RecoverFile).map_err(StoreError::io("flush", path))?;
+        }
+        for dir in &self.dirs {
+            sync_dir(self.disk, dir, Flush::RecoverDir)?;
+        }
+        Ok(())
+    }
+
+    /// The names on the way to `path` may be as new as it is itself.
+    fn touch(&mut self, path: &FilePath) {
+        self.dirs.extend(path.ancestors());
+    }
+
+    fn report(&mut self, path: &FilePath, offset: Option<u64>, message: String) {
+        let (file, code) = (path.clone(), Code::ChangedByOthers);
+        self.findings.push(Finding { file, line: None, offset, code, message });
+    }
+
+    fn make_parents(&mut self, path: &FilePath) -> Result<(), StoreError> {
+        let Some(dir) = path.parent() else { return Ok(()) };
+        ensure_dir(self.disk, &dir, &mut Vec::new())
+    }
+
+    fn edit(&mut self, path: &FilePath, edits: &[Edit]) -> Result<(), StoreError> {
+        if look(self.disk, path)?.is_none() {
+            self.make_parents(path)?;
+            self.disk.create(path, Mode::Usual).map_err(StoreError::io("create", path))?;
+        }
+        let file = self.disk.open(path, Access::Write).map_err(StoreError::io("open", path))?;
+        for edit in edits {
+            match edit {
+                Edit::Cut { at, was } => cut(&*file, *at, *was),
+                Edit::Append { at, bytes } => {
+                    let remnant = read_range(&*file, *at, at + bytes.len() as u64);
+                    match remnant.and_then(|found| Ok((found, file.stat()?.len))) {
+                        Ok((found, len)) if *at <= len && is_remnant(&found, bytes) => {
+                            write_full(&*file, *at, bytes)
+                        }
+                        Ok(_) => {
+                            self.append_elsewhere(path, &*file, *at, bytes)?;
+                            Ok(())
+                        }
+                        Err(error) => Err(error),
+                    }
+                }
+            }
+            .map_err(StoreError::io("write", path))?;
+        }
+        self.written.push((path.clone(), file));
+        Ok(())
+    }
+
+    /// Another program has changed the file: our lines stand elsewhere, or are to be added again.
+    fn append_elsewhere(
+        &mut self,
+        path: &FilePath,
+        file: &dyn DiskFile,
+        at: u64,
+        bytes: &[u8],
+    ) -> Result<(), StoreError> {
+        let lines = bytes.strip_prefix(b"\n").unwrap_or(bytes);
+        if let Some(place) = find(file, bytes).map_err(StoreError::io("read", path))? {
+            return write_full(file, place, lines).map_err(StoreError::io("write", path));
+        }
+        let len = file.stat().map_err(StoreError::io("look at", path))?.len;
+        let tail = Tail::examine(file).map_err(StoreError::io("read", path))?;
+        if tail.good_end < len {
+            set_aside(self.disk, path, file, tail.good_end, len)?;
+            file.set_len(tail.good_end).map_err(StoreError::io("cut", path))?;
+        }
+        let gap: &[u8] = if tail.newline_missing { b"\n" } else { b"" };
+        let added = [gap, lines].concat();
+        write_full(file, tail.good_end, &added).map_err(StoreError::io("write", path))?;
+        let message = format!(
+            "changed by another program; committed lines were added at the end again, byte {}",
+            tail.good_end
+        );
+        self.report(path, Some(at), message);
+        Ok(())
+    }
+
+    fn replace(
+        &mut self,
+        path: &FilePath,
+        before: &[Fingerprint],
+        after: &[Vec<u8>],
+        private: bool,
+    ) -> Result<(), StoreError> {
+        let Some(bytes) = after.last() else { return Ok(()) };
+        let mut mode = replaced_mode(private, None);
+        if let Some(stat) = look(self.disk, path)? {
+            let file = self.disk.open(path, Access::Read).map_err(StoreError::io("open", path))?;
+            let found = read_all(&*file).map_err(StoreError::io("read", path))?;
+            if !is_ours(&found, before, after) {
+                let message = "changed by another program after a commit; its content was kept";
+                self.report(path, None, message.to_owned());
+                return Ok(());
+            }
+            mode = replaced_mode(private, Some(stat.mode));
+        }
+        self.make_parents(path)?;
+        ensure_dir(self.disk, &own(&["tmp"]), &mut Vec::new())?;
+        // A crash in an earlier recovery may have left it.
+        drop(self.disk.remove(&self.temp));
+        let file =
+            self.disk.create(&self.temp, mode).map_err(StoreError::io("create", &self.temp))?;
+        append_full(&*file, bytes).map_err(StoreError::io("write", &self.temp))?;
+        self.disk.rename(&self.temp, path).map_err(StoreError::io("replace", path))?;
+        self.written.push((path.clone(), file));
+        Ok(())
+    }
+
+    fn end(&mut self, ending: &Ending) -> Result<(), StoreError> {
+        match ending {
+            Ending::Removed { path } => {
+                self.dirs.extend(path.parent());
+                if look(self.disk, path)?.is_some() {
+                    ensure_dir(self.disk, &own(&["tmp"]), &mut Vec::new())?;
+                    drop(remove_tree(self.disk, &self.temp));
+                    self.disk.rename(path, &self.temp).map_err(StoreError::io("remove", path))?;
+                    drop(remove_tree(self.disk, &self.temp));
+                }
+                Ok(())
+            }
+            Ending::Renamed { from, to } => {
+                self.touch(from);
+                self.touch(to);
+                let dirs = std::mem::take(&mut self.dirs).into_iter();
+                self.dirs = dirs.map(|dir| dir.moved(from, to).unwrap_or(dir)).collect();
+                match (look(self.disk, from)?, look(self.disk, to)?) {
+                    (Some(_), None) => {
+                        self.make_parents(to)?;
+                        self.disk.rename(from, to).map_err(StoreError::io("rename", from))
+                    }
+                    (Some(old), Some(new)) => self.drop_old_name(from, old, new),
+                    (None, None) => {
+                        self.report(from, None, format!("gone before it could become {to}"));
+                        Ok(())
+                    }
+                    (None, Some(_)) => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// A power cut can bring back the old name of something that has its new one.
+    fn drop_old_name(&self, from: &FilePath, old: Stat, new: Stat) -> Result<(), StoreError> {
+        let same = match old.kind {
+            Kind::File => old.id == new.id,
+            Kind::Dir => {
+                let listing = self.disk.list(from).map_err(StoreError::io("list", from))?;
+                listing.entries.is_empty() && listing.refused.is_empty()
+            }
+            Kind::LinkOutside | Kind::Other => false,
+        };
+        if same {
+            self.disk.remove(from).map_err(StoreError::io("remove", from))?;
+        }
+        Ok(())
+    }
+}
+
+fn cut(file: &dyn DiskFile, at: u64, was: Fingerprint) -> io::Result<()> {
+    let len = file.stat()?.len;
+    if len == at + was.len && fingerprint_range(file, at, len)? == was {
+        file.set_len(at)?;
+    }
+    Ok(())
+}
+
+/// How many commits all logs hold that the plain files do not show.
+pub(super) fn waiting_commits(disk: &dyn Disk) -> Result<usize, StoreError> {
+    let mut commits = 0;
+    for number in LogNumber::all(disk)? {
+        if let Ok(history) = read_log(disk, number)? {
+            commits += waiting(disk, &history)?;
+        }
+    }
+    Ok(commits)
+}
+
+impl Core {
+    /// Replays the logs of processes that are gone; leaves those of living ones alone.
+    pub(super) fn recover_dead_logs(&mut self) -> Result<(), StoreError> {
+        let own_number = self.log.as_ref().map(|log| log.number);
+        for number in LogNumber::all(&*self.disk)? {
+            if Some(number) != own_number
+                && let Some(lock) = number.lock_exclusive(&*self.disk)?
+                && self.has_commits(number)?
+            {
+                self.findings.extend(recover(&*self.disk, number)?);
+                Log::take_over(&*self.disk, number, lock)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn has_commits(&self, number: LogNumber) -> Result<bool, StoreError> {
+        Ok(read_log(&*self.disk, number)?.map_or(true, |history| history.commits > 0))
+    }
+
+    /// Makes sure that this process has a log: one that is left over, or a new one.
+    pub(super) fn ensure_log(&mut self) -> Result<(), StoreError> {
+        if self.log.is_some() {
+            return Ok(());
+        }
+        ensure_dir(&*self.disk, &own(&["wal"]), &mut Vec::new())?;
+        let numbers = LogNumber::all(&*self.disk)?;
+        for number in &numbers {
+            if let Some(lock) = number.lock_exclusive(&*self.disk)? {
+                self.findings.extend(recover(&*self.disk, *number)?);
+                self.log = Some(Log::take_over(&*self.disk, *number, lock)?);
+                return Ok(());
+            }
+        }
+        let next = numbers.last().map_or(1, |last| last.0 + 1);
+        for number in (next..).map(LogNumber) {
+            if let Some(lock) = number.lock_exclusive(&*self.disk)? {
+                self.log = Some(Log::create(&*self.disk, number, lock, self.options.log_size)?);
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! What a log says must be true, name by name.
+//!
+//! Records are not simply done again one after the other: the disk may already show what later records
+//! did. Instead all of them are folded into one history for each name, and each name is then brought to
+//! the end of its history, from whatever point the crash left it at.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::fingerprint::Fingerprint;
+use super::record::{Op, Record};
+use crate::names::FilePath;
+
+/// One change at the end of a file.
+#[derive(Debug)]
+pub(super) enum Edit {
+    Cut { at: u64, was: Fingerprint },
+    Append { at: u64, bytes: Vec<u8> },
+}
+
+/// What happened to the content of one file.
+#[derive(Debug)]
+pub(super) enum Content {
+    Edited(Vec<Edit>),
+    Replaced {
+        /// What the file was before each replacement, where it was there.
+        before: Vec<Fingerprint>,
+        /// What it became, one after the other; only the last must be there in the end.
+        after: Vec<Vec<u8>>,
+        private: bool,
+    },
+}
+
+/// How a name ended.
+#[derive(Debug)]
+pub(super) enum Ending {
+    Renamed { from: FilePath, to: FilePath },
+    Removed { path: FilePath },
+}
+
+impl Ending {
+    fn touches(&self, names: &[FilePath]) -> bool {
+        let among = |path: &FilePath| names.iter().any(|name| path.is_within(name));
+        match self {
+            Ending::Renamed { from, to } => among(from) || among(to),
+            Ending::Removed { path } => among(path),
+        }
+    }
+}
+
+/// What a log says, folded.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    /// The content of files, by the name that they had when it changed.
+    pub(super) files: BTreeMap<FilePath, Content>,
+    pub(super) endings: Vec<Ending>,
+    /// How many commits there are in it.
+    pub(super) commits: usize,
+}
+
+impl History {
+    pub(super) fn fold(records: Vec<Record>) -> History {
+        let aborted: BTreeSet<u64> = records
+            .iter()
+            .filter_map(|record| match record {
+                Record::Abort(index) => Some(*index),
+                _ => None,
+            })
+            .collect();
+        let mut history = History::default();
+        for (index, record) in (0..).zip(records) {
+            match record {
+                Record::Batch(ops) if !aborted.contains(&index) => {
+                    history.commits += 1;
+                    ops.into_iter().for_each(|op| history.add(op));
+                }
+                Record::Batch(_) | Record::Abort(_) => {}
+                Record::Settled(names) => history.settle(&names),
+            }
+        }
+        history
+    }
+
+    fn settle(&mut self, names: &[FilePath]) {
+        self.files.retain(|path, _| !names.iter().any(|name| path.is_within(name)));
+        self.endings.retain(|ending| !ending.touches(names));
+    }
+
+    fn add(&mut self, op: Op) {
+        match op {
+            Op::Cut { file, at, was } => self.edit(file, Edit::Cut { at, was }),
+            Op::Append { file, at, bytes } => self.edit(file, Edit::Append { at, bytes }),
+            Op::Replace { file, was, private, bytes } => self.replace(file, was, private, bytes),
+            Op::Rename { from, to } => self.endings.push(Ending::Renamed { from, to }),
+            Op::Remove { path } => self.endings.push(Ending::Removed { path }),
+        }
+    }
+
+    fn edit(&mut self, file: FilePath, edit: Edit) {
+        let content = self.files.entry(file).or_insert_with(|| Content::Edited(Vec::new()));
+        match content {
+            Content::Edited(edits) => edits.push(edit),
+            // The writer settles a name before it changes in another way.
+            Content::Replaced { .. } => *content = Content::Edited(vec![edit]),
+        }
+    }
+
+    fn replace(&mut self, file: FilePath, was: Option<Fingerprint>, secret: bool, bytes: Vec<u8>) {
+        match self.files.get_mut(&file) {
+            Some(Content::Replaced { before, after, private }) => {
+                before.extend(was);
+                after.push(bytes);
+                *private |= secret;
+            }
+            _ => {
+                let before = was.into_iter().collect();
+                let content = Content::Replaced { before, after: vec![bytes], private: secret };
+                self.files.insert(file, content);
+            }
+        }
+    }
+}
+
+/// Whether `found` is what a power cut can leave of `bytes`: cut short, with holes, or whole.
+pub(super) fn is_remnant(found: &[u8], bytes: &[u8]) -> bool {
+    found.len() <= bytes.len()
+        && found.iter().zip(bytes).all(|(found, byte)| found == byte || *found == 0)
+}

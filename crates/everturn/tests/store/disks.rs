@@ -1,0 +1,1 @@
+//! One suite of checks for both disks.

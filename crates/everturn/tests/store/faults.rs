@@ -1,0 +1,203 @@
+//! Errors of the disk at every operation: the commit that fails leaves nothing, and later ones work or
+//! say that the store must be opened again.
+
+use std::sync::Arc;
+
+use everturn::disk::Flush;
+use everturn::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
+use everturn::store::{Durability, FileStore, MemoryStore, Step, Store, StoreError, Writer};
+
+use crate::support::{
+    Files, append, data, open, path, readable, remove, rename, replace, small_log,
+};
+
+const EIO: i32 = 5;
+const EACCES: i32 = 13;
+const ENOSPC: i32 = 28;
+
+/// What came out of one place to fail at.
+pub(crate) enum Verdict {
+    /// The commits end before it.
+    Past,
+    Fine,
+    Wrong(String),
+}
+
+/// Commits that use every kind of step, on files that exist and files that do not.
+fn commits() -> Vec<Vec<Step>> {
+    let turn = |n: u32| {
+        let line = format!("{{\"turn\":{n}}}\n");
+        vec![
+            append("s/new/turns.jsonl", &line),
+            append("s/torn.jsonl", &line),
+            append("s/old.jsonl", &line),
+            replace("s/state.json", &line),
+            replace(&format!("s/fresh-{n}/state.json"), &line),
+        ]
+    };
+    vec![
+        turn(1),
+        turn(2),
+        vec![append("s/old.jsonl", "{}\n"), rename("s/old.jsonl", "s/away/old.jsonl")],
+        vec![replace("s/state.json", "5"), remove("s/fresh-1"), remove("s/torn.jsonl")],
+        vec![append("s/old.jsonl", "{\"second\":\"life\"}\n"), rename("s/away", "s/back")],
+        turn(3),
+    ]
+}
+
+fn prepared() -> SimDisk {
+    let disk = SimDisk::new();
+    disk.put(&path("s/old.jsonl"), b"{\"old\":1}\n");
+    disk.put(&path("s/torn.jsonl"), b"{\"old\":1}\n{\"to");
+    disk.put(&path("s/state.json"), b"{}");
+    disk
+}
+
+/// The same files for the model, whose appends mend no tails.
+fn model() -> MemoryStore {
+    let model = MemoryStore::new();
+    let writer = model.lock(&[path("s")]).unwrap();
+    let steps = vec![
+        append("s/old.jsonl", "{\"old\":1}\n"),
+        append("s/torn.jsonl", "{\"old\":1}\n"),
+        replace("s/state.json", "{}"),
+    ];
+    writer.commit(steps, Durability::Synced).unwrap();
+    model
+}
+
+/// What the disk must hold: the model, with the torn tail as long as nothing was appended there.
+fn expected(model: &MemoryStore) -> Files {
+    let mut files = model.contents();
+    if let Some(content) = files.get_mut(&path("s/torn.jsonl"))
+        && content == b"{\"old\":1}\n"
+    {
+        content.extend_from_slice(b"{\"to");
+    }
+    files
+}
+
+/// Runs the commits with one fault; checks after each that a failure has changed nothing.
+fn try_all(disk: &SimDisk, model: &MemoryStore, fault: Fault) -> Verdict {
+    let start = disk.changes();
+    let process = disk.process();
+    let opened = FileStore::open(Arc::new(process), small_log());
+    disk.inject(Fault { at: start + fault.at, ..fault });
+    let store = opened.unwrap();
+    let Ok(writer) = store.lock_files(&[path("s")]) else {
+        return check(disk, model, "a lock that failed");
+    };
+    let model_writer = model.lock(&[path("s")]).unwrap();
+    for steps in commits() {
+        match writer.commit(steps.clone(), Durability::Synced) {
+            Ok(_) => {
+                model_writer.commit(steps, Durability::Synced).unwrap();
+            }
+            Err(StoreError::Poisoned { .. }) => break,
+            Err(StoreError::Missing { .. } | StoreError::Taken { .. }) => {}
+            Err(_) => {
+                if let Verdict::Wrong(problem) = check(disk, model, "a failed commit") {
+                    return Verdict::Wrong(problem);
+                }
+            }
+        }
+    }
+    if disk.changes() <= start + fault.at { Verdict::Past } else { Verdict::Fine }
+}
+
+fn check(disk: &SimDisk, model: &MemoryStore, after: &str) -> Verdict {
+    let (found, wanted) = (data(disk), expected(model));
+    if found == wanted {
+        return Verdict::Fine;
+    }
+    Verdict::Wrong(format!("after {after}: {:#?} is not {:#?}", readable(&found), readable(&wanted)))
+}
+
+/// Opens again after a failure; without a power cut, and with one that loses all that was not flushed.
+fn check_reopened(disk: &SimDisk, model: &MemoryStore) -> Verdict {
+    disk.heal();
+    let lost = Survival { data: Data::Lost, names: Names::Lost };
+    let kept = Survival { data: Data::Kept, names: Names::Kept };
+    for survival in [kept, lost] {
+        let after = disk.fork();
+        after.power_cut(survival);
+        match open(&after) {
+            Err(error) => return Verdict::Wrong(format!("cannot reopen: {error}")),
+            Ok(_store) => {
+                if let Verdict::Wrong(problem) = check(&after, model, "reopening") {
+                    return Verdict::Wrong(format!("{survival:?}: {problem}"));
+                }
+            }
+        }
+    }
+    Verdict::Fine
+}
+
+pub(crate) fn fails(at: u64, trouble: Trouble, lasting: bool, ignored: Option<Flush>) -> Verdict {
+    let (disk, model) = (prepared(), model());
+    if let Some(why) = ignored {
+        disk.ignore_flush(why);
+    }
+    match try_all(&disk, &model, Fault { at, trouble, lasting }) {
+        Verdict::Fine => check_reopened(&disk, &model),
+        other => other,
+    }
+}
+
+/// Commits that fail once at one place, with one kind of flush left out.
+pub(crate) fn failures_at(at: u64, ignored: Option<Flush>) -> Verdict {
+    fails(at, Trouble::Error(ENOSPC), false, ignored)
+}
+
+fn every_failure_leaves_nothing(trouble: Trouble, lasting: bool) {
+    let mut at = 0;
+    loop {
+        match fails(at, trouble, lasting, None) {
+            Verdict::Past => break,
+            Verdict::Fine => at += 1,
+            Verdict::Wrong(problem) => panic!("{trouble:?} at change {at}: {problem}"),
+        }
+    }
+    assert!(at > 60, "only {at} places to fail at");
+    println!("fault suite: {trouble:?} at {at} places");
+}
+
+#[test]
+fn a_disk_that_is_full_once_leaves_nothing_of_the_commit() {
+    every_failure_leaves_nothing(Trouble::Error(ENOSPC), false);
+}
+
+#[test]
+fn a_disk_that_stays_full_leaves_nothing_of_the_commit() {
+    every_failure_leaves_nothing(Trouble::Error(ENOSPC), true);
+}
+
+#[test]
+fn an_io_error_leaves_nothing_of_the_commit() {
+    every_failure_leaves_nothing(Trouble::Error(EIO), false);
+}
+
+#[test]
+fn a_disk_that_keeps_failing_leaves_nothing_of_the_commit() {
+    every_failure_leaves_nothing(Trouble::Error(EIO), true);
+}
+
+#[test]
+fn a_refused_permission_leaves_nothing_of_the_commit() {
+    every_failure_leaves_nothing(Trouble::Error(EACCES), false);
+}
+
+#[test]
+fn a_short_write_leaves_nothing_of_the_commit() {
+    every_failure_leaves_nothing(Trouble::Short, false);
+}
+
+#[test]
+fn a_disk_on_which_every_write_is_short_leaves_nothing_of_the_commit() {
+    every_failure_leaves_nothing(Trouble::Short, true);
+}
+
+#[test]
+fn a_flush_that_loses_what_it_covered_leaves_nothing_of_the_commit() {
+    every_failure_leaves_nothing(Trouble::FlushLost, false);
+}

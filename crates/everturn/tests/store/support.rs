@@ -1,0 +1,70 @@
+//! What the suites share: short names for paths and steps, and what a disk holds.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use everturn::disk::sim::SimDisk;
+use everturn::names::FilePath;
+use everturn::store::{At, Expect, FileStore, Holder, Options, Secrecy, Step, StoreError};
+
+pub(crate) type Files = BTreeMap<FilePath, Vec<u8>>;
+
+pub(crate) fn path(text: &str) -> FilePath {
+    FilePath::parse(text).unwrap()
+}
+
+pub(crate) fn append(file: &str, lines: &str) -> Step {
+    Step::Append { file: path(file), at: At::End, lines: lines.as_bytes().to_vec() }
+}
+
+pub(crate) fn replace(file: &str, content: &str) -> Step {
+    Step::Replace {
+        file: path(file),
+        expect: Expect::Anything,
+        bytes: content.as_bytes().to_vec(),
+        secrecy: Secrecy::Usual,
+    }
+}
+
+pub(crate) fn rename(from: &str, to: &str) -> Step {
+    Step::Rename { from: path(from), to: path(to) }
+}
+
+pub(crate) fn remove(file: &str) -> Step {
+    Step::Remove { path: path(file) }
+}
+
+pub(crate) fn holder() -> Holder {
+    Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() }
+}
+
+/// Options with a log so small that it is recycled all the time.
+pub(crate) fn small_log() -> Options {
+    Options { holder: holder(), log_size: 12 << 10, log_most: 12 << 10 }
+}
+
+/// Opens the store as a process that just started.
+pub(crate) fn open(disk: &SimDisk) -> Result<FileStore, StoreError> {
+    FileStore::open(Arc::new(disk.process()), small_log())
+}
+
+pub(crate) fn is_own(file: &FilePath) -> bool {
+    file.is_within(&path(".everturn"))
+}
+
+/// Everybody's files: all but Everturn's own.
+pub(crate) fn data(disk: &SimDisk) -> Files {
+    disk.contents().into_iter().filter(|(file, _)| !is_own(file)).collect()
+}
+
+/// The contents of the quarantine.
+pub(crate) fn quarantined(disk: &SimDisk) -> Vec<Vec<u8>> {
+    let dir = path(".everturn/quarantine");
+    disk.contents().into_iter().filter(|(file, _)| file.is_within(&dir)).map(|(_, b)| b).collect()
+}
+
+/// What a file map holds, in a form in which a failed assertion can be read.
+pub(crate) fn readable(files: &Files) -> Vec<String> {
+    let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+    files.iter().map(|(file, bytes)| format!("{file}: {:?}", text(bytes))).collect()
+}
