@@ -60,15 +60,21 @@ impl Core {
             }
         }
         self.outlook.clear();
-        if !aborts.is_empty() {
-            self.flush_files(|_| true, Flush::UndoFile, Flush::UndoDir)?;
-            self.write_log(&aborts)?;
-            self.sync_log(Flush::Abort)?;
-        }
+        let noted = self.note_aborts(&aborts);
         for (ticket, error) in refused {
-            round.settle(ticket, Err(error));
+            round.settle(ticket, Err(noted.clone().err().unwrap_or(error)));
         }
-        Ok(())
+        noted
+    }
+
+    /// Makes sure that batches which were taken back stay so.
+    fn note_aborts(&mut self, aborts: &[Record]) -> Result<(), StoreError> {
+        if aborts.is_empty() {
+            return Ok(());
+        }
+        self.flush_files(|_| true, Flush::UndoFile, Flush::UndoDir)?;
+        self.write_log(aborts)?;
+        self.sync_log(Flush::Abort)
     }
 
     /// Applies one batch whole, or takes back what was done of it. Poisons the store if that fails.

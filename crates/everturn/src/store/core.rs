@@ -50,7 +50,7 @@ pub(super) struct Pending {
     pub(super) planned: Planned,
     /// Its place among the records of this epoch.
     pub(super) index: u64,
-    /// Who waits for it; nobody if it was acknowledged as written.
+    /// Who waits for it; nobody if it was acknowledged as written by an earlier call.
     pub(super) ticket: Option<usize>,
 }
 
@@ -212,7 +212,14 @@ impl Core {
             |(_, planned): &(usize, Planned)| planned.durability == Durability::Synced;
         let flush = round.planned.iter().any(wants_flush);
         self.log_round(round)?;
-        if flush { self.complete_pending(round) } else { Ok(()) }
+        if flush {
+            return self.complete_pending(round);
+        }
+        for pending in &mut self.pending {
+            let receipt = std::mem::take(&mut pending.planned.receipt);
+            round.settle(pending.ticket.take(), Ok(receipt));
+        }
+        Ok(())
     }
 
     /// Writes, flushes and applies everything that came before.
@@ -252,11 +259,7 @@ impl Core {
         for (index, ((ticket, mut planned), ops)) in (first..).zip(planned.into_iter().zip(batches))
         {
             planned.ops = ops;
-            let waits = planned.durability == Durability::Synced;
-            if !waits {
-                round.settle(Some(ticket), Ok(std::mem::take(&mut planned.receipt)));
-            }
-            self.pending.push(Pending { planned, index, ticket: waits.then_some(ticket) });
+            self.pending.push(Pending { planned, index, ticket: Some(ticket) });
         }
         round.bytes = 0;
         Ok(())

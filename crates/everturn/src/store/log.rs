@@ -194,6 +194,8 @@ pub(super) struct Log {
     epoch: u64,
     link: u64,
     end: u64,
+    /// Where the last call wrote.
+    last_write: u64,
     size: u64,
     /// Records written in this epoch.
     pub(super) count: u64,
@@ -211,8 +213,17 @@ impl Log {
         let scan = scan(&*file).map_err(StoreError::io("read", &path))?;
         let size = file.stat().map_err(StoreError::io("read", &path))?.len;
         let (used, epoch) = (scan.damaged || !scan.records.is_empty(), scan.epoch);
-        let mut log =
-            Log { number, file, _lock: lock, epoch, link: 0, end: RECORDS, size, count: 0 };
+        let mut log = Log {
+            number,
+            file,
+            _lock: lock,
+            epoch,
+            link: 0,
+            end: RECORDS,
+            last_write: RECORDS,
+            size,
+            count: 0,
+        };
         log.start_epoch().map_err(StoreError::io("write", &path))?;
         if used {
             log.sync(Flush::Recycle).map_err(StoreError::io("flush", &path))?;
@@ -241,8 +252,17 @@ impl Log {
         let path = number.file();
         disk.create(&path, Mode::Private).map_err(StoreError::io("create", &path))?;
         let file = disk.open(&path, Access::Write).map_err(StoreError::io("open", &path))?;
-        let mut log =
-            Log { number, file, _lock: lock, epoch: 0, link: 0, end: RECORDS, size: 0, count: 0 };
+        let mut log = Log {
+            number,
+            file,
+            _lock: lock,
+            epoch: 0,
+            link: 0,
+            end: RECORDS,
+            last_write: RECORDS,
+            size: 0,
+            count: 0,
+        };
         log.grow(size).map_err(StoreError::io("fill", &path))?;
         // Neither the zeros nor the header need a flush of their own: the first commit's covers them.
         log.start_epoch().map_err(StoreError::io("write", &path))?;
@@ -276,6 +296,7 @@ impl Log {
         for record in records {
             link = record.encode(link, &mut bytes);
         }
+        self.last_write = self.end;
         if let Err(error) = write_full(&*self.file, self.end, &bytes) {
             self.void();
             return Err(error);
@@ -286,15 +307,15 @@ impl Log {
         Ok(())
     }
 
-    /// After a failure, tries to keep a record that was reported as failed from counting later.
+    /// After a failure, tries to keep records that are reported as failed from counting later.
     fn void(&self) {
-        // If this fails too, the caller is told that the outcome is open.
-        drop(write_full(&*self.file, self.end, &[0; HEAD]));
+        // If this fails too, or is lost, they may count after all: the caller calls the outcome open.
+        drop(write_full(&*self.file, self.last_write, &[0; HEAD]));
     }
 
     /// Flushes what was written.
     pub(super) fn sync(&self, why: Flush) -> io::Result<()> {
-        self.file.sync(why)
+        self.file.sync(why).inspect_err(|_| self.void())
     }
 
     /// Starts anew: all records so far no longer count.

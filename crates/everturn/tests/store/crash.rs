@@ -16,14 +16,8 @@ pub(crate) enum End {
 }
 
 pub(crate) fn ends(point: u64) -> Vec<End> {
-    let data = [
-        Data::Lost,
-        Data::Kept,
-        Data::Prefix,
-        Data::Hole,
-        Data::Mixed(point),
-        Data::Mixed(!point),
-    ];
+    let data =
+        [Data::Lost, Data::Kept, Data::Prefix, Data::Hole, Data::Mixed(point), Data::Mixed(!point)];
     let names = [Names::Lost, Names::Kept, Names::Prefix];
     let cuts = data.iter().flat_map(|data| names.iter().map(|names| (*data, *names)));
     let cuts = cuts.map(|(data, names)| End::PowerCut(Survival { data, names }));
@@ -73,7 +67,11 @@ pub(crate) fn verify(disk: &SimDisk, promise: &Promise, how: End) -> Result<(), 
     let left = data(disk);
     let log = left.get(&path("a/log.jsonl")).cloned().unwrap_or_default();
     if left != grown || !log.ends_with(b"{\"after\":1}\n") {
-        return Err(format!("after going on: {:#?} became {:#?}", readable(&grown), readable(&left)));
+        return Err(format!(
+            "after going on: {:#?} became {:#?}",
+            readable(&grown),
+            readable(&left)
+        ));
     }
     Ok(())
 }

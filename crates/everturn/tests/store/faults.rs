@@ -21,6 +21,11 @@ pub(crate) enum Verdict {
     Past,
     Fine,
     Wrong(String),
+    /// The commit of these steps may be there or not, but whole.
+    Open {
+        before: Files,
+        steps: Vec<Step>,
+    },
 }
 
 /// Commits that use every kind of step, on files that exist and files that do not.
@@ -89,15 +94,25 @@ fn try_all(disk: &SimDisk, model: &MemoryStore, fault: Fault) -> Verdict {
     };
     let model_writer = model.lock(&[path("s")]).unwrap();
     for steps in commits() {
+        let before = expected(model);
         match writer.commit(steps.clone(), Durability::Synced) {
             Ok(_) => {
                 model_writer.commit(steps, Durability::Synced).unwrap();
             }
-            Err(StoreError::Poisoned { .. }) => break,
+            Err(StoreError::Poisoned { .. }) => {
+                if fault.lasting {
+                    // Not even the attempt to take it back went well: the outcome is open.
+                    return Verdict::Open { before, steps };
+                }
+                break;
+            }
             Err(StoreError::Missing { .. } | StoreError::Taken { .. }) => {}
             Err(_) => {
-                if let Verdict::Wrong(problem) = check(disk, model, "a failed commit") {
-                    return Verdict::Wrong(problem);
+                for verdict in [check(disk, model, "a failed commit"), check_reopened(disk, model)]
+                {
+                    if let Verdict::Wrong(_) = verdict {
+                        return verdict;
+                    }
                 }
             }
         }
@@ -110,27 +125,35 @@ fn check(disk: &SimDisk, model: &MemoryStore, after: &str) -> Verdict {
     if found == wanted {
         return Verdict::Fine;
     }
-    Verdict::Wrong(format!("after {after}: {:#?} is not {:#?}", readable(&found), readable(&wanted)))
+    Verdict::Wrong(format!(
+        "after {after}: {:#?} is not {:#?}",
+        readable(&found),
+        readable(&wanted)
+    ))
 }
 
 /// Opens again after a failure; without a power cut, and with one that loses all that was not flushed.
 fn check_reopened(disk: &SimDisk, model: &MemoryStore) -> Verdict {
-    disk.heal();
     let lost = Survival { data: Data::Lost, names: Names::Lost };
     let kept = Survival { data: Data::Kept, names: Names::Kept };
     for survival in [kept, lost] {
-        let after = disk.fork();
-        after.power_cut(survival);
-        match open(&after) {
-            Err(error) => return Verdict::Wrong(format!("cannot reopen: {error}")),
-            Ok(_store) => {
-                if let Verdict::Wrong(problem) = check(&after, model, "reopening") {
-                    return Verdict::Wrong(format!("{survival:?}: {problem}"));
-                }
-            }
+        if let Err(problem) = reopened_after(disk, survival, &[expected(model)]) {
+            return Verdict::Wrong(problem);
         }
     }
     Verdict::Fine
+}
+
+fn reopened_after(disk: &SimDisk, survival: Survival, allowed: &[Files]) -> Result<(), String> {
+    let after = disk.fork();
+    after.power_cut(survival);
+    open(&after).map_err(|error| format!("cannot reopen: {error}"))?;
+    let found = data(&after);
+    if allowed.contains(&found) {
+        return Ok(());
+    }
+    let allowed: Vec<_> = allowed.iter().map(readable).collect();
+    Err(format!("{survival:?}: {:#?} is none of {allowed:#?}", readable(&found)))
 }
 
 pub(crate) fn fails(at: u64, trouble: Trouble, lasting: bool, ignored: Option<Flush>) -> Verdict {
@@ -140,6 +163,19 @@ pub(crate) fn fails(at: u64, trouble: Trouble, lasting: bool, ignored: Option<Fl
     }
     match try_all(&disk, &model, Fault { at, trouble, lasting }) {
         Verdict::Fine => check_reopened(&disk, &model),
+        Verdict::Open { before, steps } => {
+            let writer = model.lock(&[path("s")]).unwrap();
+            writer.commit(steps, Durability::Synced).unwrap();
+            let allowed = [before, expected(&model)];
+            for survival in crate::crash::ends(at) {
+                if let crate::crash::End::PowerCut(survival) = survival
+                    && let Err(problem) = reopened_after(&disk, survival, &allowed)
+                {
+                    return Verdict::Wrong(problem);
+                }
+            }
+            Verdict::Fine
+        }
         other => other,
     }
 }
@@ -154,7 +190,7 @@ fn every_failure_leaves_nothing(trouble: Trouble, lasting: bool) {
     loop {
         match fails(at, trouble, lasting, None) {
             Verdict::Past => break,
-            Verdict::Fine => at += 1,
+            Verdict::Fine | Verdict::Open { .. } => at += 1,
             Verdict::Wrong(problem) => panic!("{trouble:?} at change {at}: {problem}"),
         }
     }

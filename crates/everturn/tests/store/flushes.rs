@@ -52,7 +52,7 @@ fn failure_notices(why: Flush) -> bool {
         match failures_at(point, Some(why)) {
             Verdict::Past => return false,
             Verdict::Wrong(_) => return true,
-            Verdict::Fine => point += 1,
+            Verdict::Fine | Verdict::Open { .. } => point += 1,
         }
     }
 }

@@ -215,6 +215,7 @@ impl Worker<'_> {
         let last = vec![
             append("a/log.jsonl", "{\"last\":\"words\"}\n"),
             replace("a/state.json", "of the dying"),
+            append("a/dying.jsonl", "{\"dying\":1}\n"),
             rename("a/other.jsonl", "a/kept.jsonl"),
         ];
         self.commit(&writer, last)?;
@@ -222,7 +223,9 @@ impl Worker<'_> {
 
         let heir = first.lock_files(&[path("a")])?;
         self.commit(&heir, vec![append("a/log.jsonl", "{\"heir\":1}\n")])?;
-        self.commit(&heir, vec![replace("a/state.json", "of the heir")])
+        self.commit(&heir, vec![replace("a/state.json", "of the heir")])?;
+        // What the dead process made must not come back from its log.
+        self.commit(&heir, vec![remove("a/dying.jsonl"), remove("a/new")])
     }
 }
 

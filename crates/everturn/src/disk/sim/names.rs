@@ -178,19 +178,12 @@ impl Change {
     fn apply(&self, names: &mut NameMap, keep_old_name: bool) {
         match &self.what {
             What::Add { path, node } => {
-                if has_parent(names, path) {
-                    names.insert(path.clone(), *node);
-                }
+                names.insert(path.clone(), *node);
             }
             What::Remove { path } => {
                 names.retain(|name, _| !name.is_within(path));
             }
             What::Rename { from, to, node } => {
-                if !has_parent(names, to) {
-                    // It went into a directory that did not survive, if it went at all.
-                    names.retain(|name, _| !(self.from_flushed && name.is_within(from)));
-                    return;
-                }
                 let before = names.get(from).copied();
                 move_names(names, from, to);
                 names.insert(to.clone(), *node);
@@ -305,6 +298,13 @@ impl Tree {
             } else if lucky > 0 {
                 lucky -= 1;
                 change.apply(&mut self.durable, false);
+            }
+        }
+        // What lies in a directory that did not survive cannot be found any more.
+        let names = std::mem::take(&mut self.durable);
+        for (path, node) in names {
+            if has_parent(&self.durable, &path) {
+                self.durable.insert(path, node);
             }
         }
         self.seen.clone_from(&self.durable);
