@@ -1,3 +1,15 @@
 //! The `everturn` command.
+//!
+//! `arguments -> args -> commands -> output`, and every way it can end is an `exit` code.
 
-fn main() {}
+mod app;
+mod args;
+mod commands;
+mod error;
+mod exit;
+mod output;
+mod panics;
+
+fn main() -> std::process::ExitCode {
+    panics::guard(|| app::run(std::env::args_os().collect())).into()
+}

@@ -1,0 +1,55 @@
+//! From the words of the command line to an exit code.
+
+use std::ffi::OsString;
+
+use clap::Parser;
+
+use crate::args::{self, Arguments};
+use crate::commands::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::output::{self, Output};
+
+/// Runs the command that `words` ask for and reports what goes wrong on the way.
+pub(crate) fn run(words: Vec<OsString>) -> Exit {
+    output::choose_colour(args::early_colour(&words));
+    match Arguments::try_parse_from(words) {
+        Ok(arguments) => finish(execute(arguments)),
+        Err(answer) => finish(print_answer(&answer)),
+    }
+}
+
+fn execute(arguments: Arguments) -> Result<Exit, Stop> {
+    let Arguments { globals, command } = arguments;
+    output::choose_colour(globals.color);
+    let mut context = Context { root: globals.root, json: globals.json, out: Output::stdout() };
+    let exit = command.run(&mut context)?;
+    context.out.flush()?;
+    Ok(exit)
+}
+
+/// Prints what clap has to say instead of a command: help, the version, or a usage error.
+fn print_answer(answer: &clap::Error) -> Result<Exit, Stop> {
+    let printed = answer.print();
+    if answer.use_stderr() {
+        // A usage error stays one, even if there is nowhere to print it.
+        return Ok(Exit::Usage);
+    }
+    printed.map_err(output::stdout_failed)?;
+    Ok(Exit::Fine)
+}
+
+fn finish(result: Result<Exit, Stop>) -> Exit {
+    match result {
+        Ok(exit) => exit,
+        Err(Stop::ReaderGone) => Exit::Fine,
+        Err(Stop::Failed(error)) => report(&error),
+    }
+}
+
+/// Tells the user what is wrong, on stderr.
+pub(crate) fn report(error: &Error) -> Exit {
+    // If stderr cannot be written either, the exit code is all that is left to say.
+    error.write_to(&mut anstream::stderr()).ok();
+    error.exit()
+}

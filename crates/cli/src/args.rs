@@ -1,0 +1,103 @@
+//! The command line: the options every command shares, and the command.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{ColorChoice, Parser, ValueEnum};
+
+use crate::commands::Command;
+use crate::exit;
+
+const EXAMPLES: &str = "\
+Examples:
+  everturn help completions
+  everturn man | man -l -";
+
+/// Keep, check and repair AI sessions on disk
+///
+/// Everturn keeps every turn of an AI session or an AI-run game in plain JSON and JSONL files. A turn
+/// is written whole or not at all, also when the program or the machine stops in between.
+#[derive(Debug, Parser)]
+#[command(
+    name = "everturn",
+    version,
+    after_help = EXAMPLES,
+    after_long_help = format!("{EXAMPLES}\n\n{}", exit::table()),
+    subcommand_value_name = "COMMAND",
+    max_term_width = 100,
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) globals: Globals,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Globals {
+    /// The directory that holds the sessions
+    #[arg(long, global = true, value_name = "DIR", env = "EVERTURN_ROOT", hide_env_values = true)]
+    pub(crate) root: Option<PathBuf>,
+
+    /// Print data as JSON: one document, or one per line for streams
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// When to use colour; `auto` means on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorChoice,
+}
+
+/// What the last `--color` among `words` asks for, as far as it can be told before they are parsed:
+/// help and usage errors are printed before the parsed value exists.
+pub(crate) fn early_colour(words: &[OsString]) -> ColorChoice {
+    let mut choice = ColorChoice::Auto;
+    let mut words = words.iter().filter_map(|word| word.to_str()).take_while(|word| *word != "--");
+    while let Some(word) = words.next() {
+        let value = match word.split_once('=') {
+            Some(("--color", value)) => Some(value),
+            None if word == "--color" => words.next(),
+            _ => None,
+        };
+        if let Some(Ok(asked)) = value.map(|value| ColorChoice::from_str(value, false)) {
+            choice = asked;
+        }
+    }
+    choice
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_declaration_of_the_command_line_is_sound() {
+        <Arguments as clap::CommandFactory>::command().debug_assert();
+    }
+
+    fn check(words: &str, expect: ColorChoice) {
+        let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+        assert_eq!(early_colour(&words), expect, "{words:?}");
+    }
+
+    #[test]
+    fn global_options_mean_the_same_before_and_after_the_command() {
+        for words in ["--root a --json man x", "--json man x --root a", "man --root=a x --json"] {
+            let words = std::iter::once("everturn").chain(words.split(' '));
+            let Globals { root, json, .. } = Arguments::try_parse_from(words).unwrap().globals;
+            assert_eq!((root, json), (Some(PathBuf::from("a")), true));
+        }
+    }
+
+    #[test]
+    fn the_colour_is_known_before_the_rest_is_understood() {
+        check("everturn --help", ColorChoice::Auto);
+        check("everturn --color never --help", ColorChoice::Never);
+        check("everturn --what --color=always", ColorChoice::Always);
+        check("everturn --color always man --color never", ColorChoice::Never);
+        check("everturn --color", ColorChoice::Auto);
+        check("everturn --color purple", ColorChoice::Auto);
+        check("everturn -- --color never", ColorChoice::Auto);
+    }
+}

@@ -1,0 +1,50 @@
+//! The commands, one file each and all of the same shape: what `--help` says about it stands on its
+//! `Args`, what it does in its `run`.
+//!
+//! A new command is a file, its `mod` line, and its line in the registry.
+
+mod completions;
+mod man;
+
+use std::path::PathBuf;
+
+use crate::error::Stop;
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// What every command gets besides its own arguments.
+pub(crate) struct Context {
+    /// The data root, if the user named one.
+    #[expect(dead_code, reason = "for the commands that open a store")]
+    pub(crate) root: Option<PathBuf>,
+    /// Whether data is printed as JSON.
+    #[expect(dead_code, reason = "for the commands that print stored data")]
+    pub(crate) json: bool,
+    /// Where data goes.
+    pub(crate) out: Output,
+}
+
+macro_rules! registry {
+    ($($command:ident => $module:ident,)*) => {
+        /// A command with its arguments.
+        #[derive(Debug, clap::Subcommand)]
+        pub(crate) enum Command {
+            $($command($module::Args),)*
+        }
+
+        impl Command {
+            /// Does what the command is for.
+            pub(crate) fn run(&self, context: &mut Context) -> Result<Exit, Stop> {
+                match self {
+                    $(Command::$command(args) => $module::run(args, context),)*
+                }
+            }
+        }
+    };
+}
+
+// The order is that of `--help`.
+registry! {
+    Completions => completions,
+    Man => man,
+}

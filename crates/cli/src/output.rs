@@ -1,0 +1,60 @@
+//! Where words go: data to stdout through one buffered writer; everything else goes to stderr.
+
+use std::fmt;
+use std::io::{self, BufWriter, StdoutLock, Write};
+
+use clap::ColorChoice;
+
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+
+/// The data a command prints, on stdout.
+///
+/// The lock is held as long as this lives, so nothing else can come between its lines. `write!` and
+/// `writeln!` work on it and fail with a [`Stop`].
+pub(crate) struct Output {
+    stdout: BufWriter<StdoutLock<'static>>,
+}
+
+impl Output {
+    /// Takes stdout for this command.
+    pub(crate) fn stdout() -> Output {
+        Output { stdout: BufWriter::new(io::stdout().lock()) }
+    }
+
+    /// Prints bytes as they are.
+    pub(crate) fn write_all(&mut self, bytes: &[u8]) -> Result<(), Stop> {
+        self.stdout.write_all(bytes).map_err(stdout_failed)
+    }
+
+    /// Prints formatted text; called by `write!` and `writeln!`.
+    #[expect(dead_code, reason = "for the commands that print stored data")]
+    pub(crate) fn write_fmt(&mut self, text: fmt::Arguments<'_>) -> Result<(), Stop> {
+        self.stdout.write_fmt(text).map_err(stdout_failed)
+    }
+
+    /// Hands everything printed so far to the reader.
+    pub(crate) fn flush(&mut self) -> Result<(), Stop> {
+        self.stdout.flush().map_err(stdout_failed)
+    }
+}
+
+/// Sorts a failed write to stdout: a reader that has left is no fault.
+pub(crate) fn stdout_failed(cause: io::Error) -> Stop {
+    if cause.kind() == io::ErrorKind::BrokenPipe {
+        return Stop::ReaderGone;
+    }
+    Error::new(Exit::Request, "cannot write to standard output").caused_by(cause).into()
+}
+
+/// Decides for the whole process, clap's messages included, when to colour.
+///
+/// `Auto` colours on a terminal unless `NO_COLOR` is set; an explicit choice beats `NO_COLOR`.
+pub(crate) fn choose_colour(choice: ColorChoice) {
+    match choice {
+        ColorChoice::Auto => anstream::ColorChoice::Auto,
+        ColorChoice::Always => anstream::ColorChoice::Always,
+        ColorChoice::Never => anstream::ColorChoice::Never,
+    }
+    .write_global();
+}

@@ -1,0 +1,77 @@
+//! A panic is a fault of Everturn: it is reported like any other error and ends with its own code.
+
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::io::{self, Write};
+use std::panic::{self, PanicHookInfo, UnwindSafe};
+
+use crate::app;
+use crate::error::Error;
+use crate::exit::Exit;
+
+/// Runs `body`; a panic in it becomes [`Exit::Internal`].
+pub(crate) fn guard(body: impl FnOnce() -> Exit + UnwindSafe) -> Exit {
+    panic::set_hook(Box::new(describe));
+    panic::catch_unwind(body).unwrap_or(Exit::Internal)
+}
+
+fn describe(info: &PanicHookInfo<'_>) {
+    let message = info.payload_as_str().unwrap_or("panic without a message");
+    let place = info.location().map_or_else(String::new, |location| format!(" at {location}"));
+    let error = Error::new(Exit::Internal, format!("internal error{place}: {message}"))
+        .hint("this is a fault in everturn; run it again with RUST_BACKTRACE=1 and report it");
+    app::report(&error);
+
+    // Captured only if RUST_BACKTRACE asks for it.
+    let backtrace = Backtrace::capture();
+    if backtrace.status() == BacktraceStatus::Captured {
+        // A hook must not panic; without a stderr there is no place for a backtrace.
+        write!(io::stderr(), "{backtrace}").ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// The child of the tests below: a hook belongs to its whole process, so it gets its own.
+    #[test]
+    #[ignore = "the tests below run it"]
+    fn child() {
+        assert_eq!(guard(|| panic!("the sky\nfell")), Exit::Internal);
+    }
+
+    fn child_stderr(backtrace: &str) -> String {
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "panics::tests::child", "--ignored", "--nocapture"])
+            .env("RUST_BACKTRACE", backtrace)
+            .env_remove("RUST_LIB_BACKTRACE")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "the guard let the panic through");
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    #[test]
+    fn a_panic_is_one_line_and_a_hint() {
+        let stderr = child_stderr("0");
+        let lines: Vec<&str> = stderr.lines().collect();
+        assert_eq!(lines.len(), 2, "{stderr}");
+        assert!(lines[0].starts_with("error: internal error at "), "{stderr}");
+        assert!(lines[0].ends_with(": the sky\\nfell"), "{stderr}");
+        assert!(lines[1].starts_with("Hint: "), "{stderr}");
+    }
+
+    #[test]
+    fn a_backtrace_is_printed_on_request() {
+        assert!(child_stderr("1").lines().count() > 2);
+    }
+
+    #[test]
+    fn without_a_panic_the_exit_is_kept() {
+        for exit in Exit::ALL {
+            assert_eq!(guard(move || exit), exit);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Runs the binary away from the caller's environment.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// The binary with an empty environment and a fixed width, in `directory`.
+pub(crate) fn command(directory: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_everturn"));
+    command.current_dir(directory).env_clear().env("COLUMNS", "80");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs `command` to its end with `input` on its stdin.
+pub(crate) fn run(mut command: Command, input: &str) -> Output {
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    // A command that needs no input may be gone already, and that is fine.
+    child.stdin.take().unwrap().write_all(input.as_bytes()).ok();
+    child.wait_with_output().unwrap()
+}
+
+/// What a command prints that has nothing to complain about.
+pub(crate) fn stdout_of(words: &[&str]) -> String {
+    let mut command = command(Path::new("."));
+    command.args(words);
+    let output = run(command, "");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{words:?}");
+    assert_eq!(output.status.code(), Some(0), "{words:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The names of the commands, as `everturn -h` lists them.
+pub(crate) fn command_names() -> Vec<String> {
+    let help = stdout_of(&["-h"]);
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names: Vec<String> = commands
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
+        .collect();
+    assert!(names.iter().any(|name| name == "help"), "no list of commands in:\n{help}");
+    names
+}

@@ -1,0 +1,10 @@
+//! The binary as its users see it: stdout, stderr and exit status together.
+//!
+//! What fits on a page is a transcript under `tests/transcripts/`; the rest is asserted here.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod everturn;
+mod pages;
+mod streams;
+mod transcripts;

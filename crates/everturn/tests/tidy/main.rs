@@ -1,0 +1,50 @@
+//! The rules of this repository that no compiler or linter checks.
+//!
+//! A rule is a function that lists what breaks it. A new one is the function, a test beside it that
+//! shows it fail on a made-up repository, and a line below.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod docs;
+mod repository;
+mod source;
+mod text;
+
+use repository::Repository;
+
+/// Lists what breaks a rule, one line per place.
+type Rule = fn(&Repository) -> Vec<String>;
+
+/// One test per rule, so that a failure names the rule.
+macro_rules! rules {
+    ($($module:ident::$rule:ident,)*) => {
+        mod this_repository {
+            $(#[test]
+            fn $rule() {
+                let broken = super::$module::$rule(&super::Repository::read());
+                assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+            })*
+        }
+    };
+}
+
+rules! {
+    source::files_are_small,
+    source::modules_are_files_with_names,
+    source::modules_are_declared,
+    source::modules_say_what_they_are,
+    source::only_the_disk_module_touches_files,
+    source::lints_are_expected_not_allowed,
+    text::work_is_finished,
+    text::whitespace_is_clean,
+    text::words_are_plain,
+    docs::required_files_exist,
+    docs::named_paths_exist,
+    docs::links_resolve,
+}
+
+/// Asserts what `rule` has to say about a repository of these files.
+#[track_caller]
+fn check(rule: Rule, files: &[(&str, &str)], expect: &[&str]) {
+    assert_eq!(rule(&Repository::of(files)), expect);
+}
