@@ -3,6 +3,7 @@
 //!
 //! A new command is a file, its `mod` line, and its line in the registry.
 
+mod commit;
 mod completions;
 mod man;
 
@@ -15,7 +16,6 @@ use crate::output::Output;
 /// What every command gets besides its own arguments.
 pub(crate) struct Context {
     /// The data root, if the user named one.
-    #[expect(dead_code, reason = "for the commands that open a store")]
     pub(crate) root: Option<PathBuf>,
     /// Whether data is printed as JSON.
     #[expect(dead_code, reason = "for the commands that print stored data")]
@@ -45,6 +45,7 @@ macro_rules! registry {
 
 // The order is that of `--help`.
 registry! {
+    Commit => commit,
     Completions => completions,
     Man => man,
 }

@@ -7,8 +7,10 @@ mod args;
 mod commands;
 mod error;
 mod exit;
+mod faults;
 mod output;
 mod panics;
+mod settings;
 
 fn main() -> std::process::ExitCode {
     panics::guard(|| app::run(std::env::args_os().collect())).into()

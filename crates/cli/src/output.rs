@@ -28,7 +28,6 @@ impl Output {
     }
 
     /// Prints formatted text; called by `write!` and `writeln!`.
-    #[expect(dead_code, reason = "for the commands that print stored data")]
     pub(crate) fn write_fmt(&mut self, text: fmt::Arguments<'_>) -> Result<(), Stop> {
         self.stdout.write_fmt(text).map_err(stdout_failed)
     }

@@ -1,0 +1,144 @@
+//! `everturn commit`: the store's one way to write, for programs in any language.
+
+use std::io::{self, BufRead};
+
+use everturn::names::FilePath;
+use everturn::store::{At, Durability, Expect, Receipt, Secrecy, Step, Store};
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::{faults, settings};
+
+/// Change files from batches on stdin, each batch whole or not at all
+///
+/// Reads one batch per line and answers each with one line, as soon as the batch would survive a power
+/// cut. While it runs it is the only writer of the scopes. It ends at the end of the input, or at the
+/// first batch that cannot be done; that one has changed nothing.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn commit --root game sessions/one < batches.jsonl
+
+A batch:
+  {"steps":[
+    {"append":{"file":"sessions/one/turns.jsonl","lines":[{"turn":1}]}},
+    {"replace":{"file":"sessions/one/state.json","text":"{}"}},
+    {"rename":{"from":"sessions/one/a","to":"sessions/one/b"}},
+    {"remove":{"path":"sessions/one/old.json"}}]}
+  all on one line. Besides, "append" takes "at" (the offset at which the file
+  must end), and "replace" takes "private" (readable by the owner alone) and
+  "new" (the file must not exist).
+
+The answer:
+  {"commit":1,"appended":[0],"findings":[]}"#)]
+pub(crate) struct Args {
+    /// What this process will be the only writer of: directories or files below the root
+    #[arg(required = true, value_name = "SCOPE")]
+    scopes: Vec<String>,
+
+    /// Answer when a batch would survive a crash of the program, without waiting for the disk
+    #[arg(long)]
+    written: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Batch {
+    steps: Vec<StepText>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+enum StepText {
+    Append {
+        file: String,
+        lines: Vec<Box<RawValue>>,
+        #[serde(default)]
+        at: Option<u64>,
+    },
+    Replace {
+        file: String,
+        text: String,
+        #[serde(default)]
+        private: bool,
+        #[serde(default)]
+        new: bool,
+    },
+    Rename {
+        from: String,
+        to: String,
+    },
+    Remove {
+        path: String,
+    },
+}
+
+impl StepText {
+    fn parse(self) -> Result<Step, Error> {
+        Ok(match self {
+            StepText::Append { file, lines, at } => {
+                let mut bytes = Vec::new();
+                for line in lines {
+                    bytes.extend_from_slice(line.get().as_bytes());
+                    bytes.push(b'\n');
+                }
+                let at = at.map_or(At::End, At::Exactly);
+                Step::Append { file: FilePath::parse(&file)?, at, lines: bytes }
+            }
+            StepText::Replace { file, text, private, new } => Step::Replace {
+                file: FilePath::parse(&file)?,
+                expect: if new { Expect::Absent } else { Expect::Anything },
+                bytes: text.into_bytes(),
+                secrecy: if private { Secrecy::Private } else { Secrecy::Usual },
+            },
+            StepText::Rename { from, to } => {
+                Step::Rename { from: FilePath::parse(&from)?, to: FilePath::parse(&to)? }
+            }
+            StepText::Remove { path } => Step::Remove { path: FilePath::parse(&path)? },
+        })
+    }
+}
+
+fn read_batch(line: &str, number: u64) -> Result<Vec<Step>, Error> {
+    let bad = |cause| {
+        Error::new(Exit::Request, format!("line {number} of the input is not a batch"))
+            .caused_by(cause)
+            .hint("everturn commit --help")
+    };
+    let batch: Batch = serde_json::from_str(line).map_err(bad)?;
+    batch.steps.into_iter().map(StepText::parse).collect()
+}
+
+fn answer(number: u64, receipt: &Receipt) -> String {
+    let findings: Vec<String> = receipt.findings.iter().map(ToString::to_string).collect();
+    json!({"commit": number, "appended": receipt.appended, "findings": findings}).to_string()
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let scopes: Result<Vec<FilePath>, _> =
+        args.scopes.iter().map(|scope| FilePath::parse(scope)).collect();
+    let scopes = scopes.map_err(Error::from)?;
+    let store = faults::open_store(&settings::root(context.root.as_deref())?)?;
+    let writer = store.lock(&scopes).map_err(Error::from)?;
+    let durability = if args.written { Durability::Written } else { Durability::Synced };
+    let mut number = 0;
+    for line in io::stdin().lock().lines() {
+        number += 1;
+        let failed = |cause| Error::new(Exit::Request, "cannot read the input").caused_by(cause);
+        let line = line.map_err(failed)?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let steps = read_batch(&line, number)?;
+        let receipt = writer.commit(steps, durability).map_err(Error::from)?;
+        writeln!(context.out, "{}", answer(number, &receipt))?;
+        // The answer is a promise, and a promise that stays in a buffer helps nobody.
+        context.out.flush()?;
+    }
+    writer.release().map_err(Error::from)?;
+    store.close().map_err(Error::from)?;
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,50 @@
+//! What the store reports, in the words of the user and with the exit code that goes with it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use everturn::disk::{Disk, RealDisk};
+use everturn::names::NameError;
+use everturn::store::{FileStore, Options, StoreError};
+
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::settings;
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Error {
+        let (exit, hint) = match &error {
+            StoreError::Busy { .. } => {
+                (Exit::Busy, Some("wait until that process is done, or end it, and try again"))
+            }
+            StoreError::Poisoned { .. } => {
+                (Exit::Request, Some("make sure that the disk works and has room, then try again"))
+            }
+            StoreError::Moved { .. } | StoreError::Changed { .. } | StoreError::Overtaken => {
+                (Exit::Request, Some("read the file again and repeat the change"))
+            }
+            _ => (Exit::Request, None),
+        };
+        let error = Error::new(exit, "the store refused").caused_by(error);
+        match hint {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
+    }
+}
+
+impl From<NameError> for Error {
+    fn from(error: NameError) -> Error {
+        Error::new(Exit::Request, "not a usable name").caused_by(error)
+    }
+}
+
+/// Opens the store at `root`, which is created if need be.
+pub(crate) fn open_store(root: &Path) -> Result<FileStore, Error> {
+    let failed = |cause| {
+        Error::new(Exit::Request, format!("cannot open the root {}", root.display()))
+            .caused_by(cause)
+    };
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk::create(root).map_err(failed)?);
+    Ok(FileStore::open(disk, Options::new(settings::holder()))?)
+}
