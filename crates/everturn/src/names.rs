@@ -3,6 +3,7 @@
 //! A [`Name`] is one component of a path, a [`FilePath`] a relative path below a root, and the ids are
 //! names with a meaning. Nothing below this module ever sees an unchecked name.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use thiserror::Error;
@@ -246,6 +247,36 @@ impl FilePath {
     }
 }
 
+/// Paths, asked for what lies at, above and below another path.
+#[derive(Debug, Default)]
+pub(crate) struct PathSet(BTreeSet<FilePath>);
+
+impl PathSet {
+    /// Whether a path of the set is `path`, lies below it or above it.
+    pub(crate) fn meets(&self, path: &FilePath) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
+        if path.is_root() || self.0.contains(path) || path.ancestors().any(|p| self.0.contains(&p))
+        {
+            return true;
+        }
+        // Not a path, but the place in the order where everything below the path begins.
+        let below = FilePath(format!("{}/", path.0));
+        self.0.range(&below..).next().is_some_and(|next| next.is_within(path))
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl Extend<FilePath> for PathSet {
+    fn extend<T: IntoIterator<Item = FilePath>>(&mut self, paths: T) {
+        self.0.extend(paths);
+    }
+}
+
 impl fmt::Display for FilePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.is_root() { "." } else { &self.0 })
@@ -391,6 +422,20 @@ mod tests {
             let name = FilePath::parse(path).unwrap().flat_name(".lock");
             assert_eq!(Name::parse(name.as_str()).as_ref(), Ok(&name), "{path:?}");
             assert!(seen.insert(name), "{path:?} shares its name with another");
+        }
+    }
+
+    #[test]
+    fn a_set_of_paths_meets_what_is_above_below_and_equal() {
+        let path = |text: &str| FilePath::parse(text).unwrap();
+        let mut set = PathSet::default();
+        assert!(!set.meets(&path("")));
+        set.extend([path("a/b"), path("a-b/c"), path("x")]);
+        for meeting in ["", "a", "a/b", "a/b/c/d", "a-b", "x", "x/y"] {
+            assert!(set.meets(&path(meeting)), "{meeting}");
+        }
+        for apart in ["a/c", "a/bb", "a-", "a-b/d", "b", "xy"] {
+            assert!(!set.meets(&path(apart)), "{apart}");
         }
     }
 

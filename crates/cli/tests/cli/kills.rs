@@ -77,7 +77,8 @@ fn live_and_die(root: &Path, session: usize, life: usize, dice: &mut Dice) -> Ve
     thread::sleep(Duration::from_micros(delay));
     child.kill().unwrap();
     // Answers that were under way are promises too.
-    answered.extend(lines.map_while(Result::ok).zip(answered.len()..).map(|(_, n)| turn_id(life, n)));
+    answered
+        .extend(lines.map_while(Result::ok).zip(answered.len()..).map(|(_, n)| turn_id(life, n)));
     child.wait().unwrap();
     drop(feeder.join().unwrap());
     answered

@@ -2,14 +2,14 @@
 
 use std::io;
 
-use super::StoreError;
 use super::core::{Core, Pending, Round, Tracked};
 use super::log::own;
 use super::plan::{Aid, Planned};
 use super::quarantine::{append_full, ensure_dir};
 use super::record::{Op, Record};
+use super::{Step, StoreError};
 use crate::disk::{Access, Disk, DiskFile, Flush, Mode, read_all};
-use crate::names::FilePath;
+use crate::names::{FilePath, PathSet};
 
 /// How to take back one thing that was done.
 enum Undo {
@@ -29,15 +29,13 @@ impl Core {
     /// Applies everything that is pending. A batch that fails is taken back, together with later ones
     /// that build on it; the others go on.
     pub(super) fn apply_pending(&mut self, round: &mut Round) -> Result<(), StoreError> {
-        let mut failed: Vec<FilePath> = Vec::new();
+        let mut failed = PathSet::default();
         let mut aborts: Vec<Record> = Vec::new();
         let mut refused = Vec::new();
         for pending in std::mem::take(&mut self.pending) {
             let Pending { mut planned, index, ticket } = pending;
-            let meets = |path: &FilePath| {
-                failed.iter().any(|other| other.is_within(path) || path.is_within(other))
-            };
-            let overtaken = planned.steps.iter().flat_map(|step| step.paths()).any(meets);
+            let overtaken =
+                planned.steps.iter().any(|step| step.paths().any(|path| failed.meets(path)));
             let applied = if overtaken {
                 self.discard(std::mem::take(&mut planned.aids));
                 Err(StoreError::Overtaken)
@@ -53,7 +51,7 @@ impl Core {
                     return Err(error);
                 }
                 Err(error) => {
-                    failed.extend(planned.steps.iter().flat_map(|step| step.paths()).cloned());
+                    failed.extend(planned.steps.iter().flat_map(Step::paths).cloned());
                     aborts.push(Record::Abort(index));
                     refused.push((ticket, error));
                 }

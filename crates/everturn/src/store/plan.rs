@@ -3,7 +3,7 @@
 //! Planning reads, and prepares temporary files, but changes nothing that anybody can see. What can go
 //! wrong should go wrong here, where failing costs nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::core::{Core, End};
 use super::fingerprint::Fingerprint;
@@ -13,7 +13,7 @@ use super::{At, Durability, Expect, Receipt, Secrecy, Step, StoreError};
 use crate::disk::{Access, DiskFile, Kind, Mode, read_all};
 use crate::finding::{Code, Finding};
 use crate::lines::Tail;
-use crate::names::FilePath;
+use crate::names::{FilePath, PathSet};
 
 /// The most bytes that one batch may carry.
 const MAX_BATCH_BYTES: usize = 1 << 30;
@@ -54,18 +54,15 @@ pub(super) enum Aid {
 #[derive(Default)]
 pub(super) struct Outlook {
     ends: BTreeMap<FilePath, u64>,
-    touched: BTreeSet<FilePath>,
+    touched: PathSet,
 }
 
 impl Outlook {
     /// Whether `steps` can only be planned once what is pending has been applied.
     pub(super) fn blocks(&self, steps: &[Step]) -> bool {
-        let meets = |path: &FilePath| {
-            self.touched.iter().any(|other| other.is_within(path) || path.is_within(other))
-        };
         steps.iter().any(|step| match step {
             Step::Append { file, .. } if self.ends.contains_key(file) => false,
-            step => step.paths().any(meets),
+            step => step.paths().any(|path| self.touched.meets(path)),
         })
     }
 
@@ -88,14 +85,14 @@ fn bad(path: &FilePath, reason: &'static str) -> StoreError {
 /// replacement of the same file that precedes them.
 pub(super) fn tidy(steps: Vec<Step>) -> Result<Vec<Step>, StoreError> {
     let mut tidy: Vec<Step> = Vec::with_capacity(steps.len());
-    let mut ended: Vec<FilePath> = Vec::new();
+    let mut ended = PathSet::default();
     let mut size = 0;
     for step in steps {
         for path in step.paths() {
             if path.is_root() {
                 return Err(bad(path, "the root itself cannot be changed"));
             }
-            if ended.iter().any(|name| name.is_within(path) || path.is_within(name)) {
+            if ended.meets(path) {
                 return Err(bad(
                     path,
                     "a name that was renamed or removed cannot be used again in one batch",
@@ -114,7 +111,7 @@ pub(super) fn tidy(steps: Vec<Step>) -> Result<Vec<Step>, StoreError> {
                 return Err(bad(to, "a name cannot be moved into itself"));
             }
             Step::Rename { from, to } => ended.extend([from.clone(), to.clone()]),
-            Step::Remove { path } => ended.push(path.clone()),
+            Step::Remove { path } => ended.extend([path.clone()]),
         }
         if size > MAX_BATCH_BYTES {
             return Err(bad(&FilePath::root(), "a batch of more than 1 GiB is too large"));
