@@ -3,6 +3,7 @@
 //!
 //! A new command is a file, its `mod` line, and its line in the registry.
 
+mod check;
 mod commit;
 mod completions;
 mod man;
@@ -18,7 +19,6 @@ pub(crate) struct Context {
     /// The data root, if the user named one.
     pub(crate) root: Option<PathBuf>,
     /// Whether data is printed as JSON.
-    #[expect(dead_code, reason = "for the commands that print stored data")]
     pub(crate) json: bool,
     /// Where data goes.
     pub(crate) out: Output,
@@ -45,6 +45,7 @@ macro_rules! registry {
 
 // The order is that of `--help`.
 registry! {
+    Check => check,
     Commit => commit,
     Completions => completions,
     Man => man,

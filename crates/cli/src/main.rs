@@ -10,6 +10,7 @@ mod exit;
 mod faults;
 mod output;
 mod panics;
+mod progress;
 mod settings;
 
 fn main() -> std::process::ExitCode {

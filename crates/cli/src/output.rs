@@ -32,6 +32,12 @@ impl Output {
         self.stdout.write_fmt(text).map_err(stdout_failed)
     }
 
+    /// Says on stderr what was done, for people; scripts go by the data and the exit code.
+    pub(crate) fn status(text: &str) {
+        // Nobody is helped by an error about a remark that nobody can read.
+        writeln!(anstream::stderr(), "{text}").ok();
+    }
+
     /// Hands everything printed so far to the reader.
     pub(crate) fn flush(&mut self) -> Result<(), Stop> {
         self.stdout.flush().map_err(stdout_failed)

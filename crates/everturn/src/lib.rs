@@ -3,6 +3,15 @@
 //! `input -> plan (pure) -> [Step] -> commit -> plain files -> scan -> records`
 //!
 //! The modules, in reading order:
+//!
+//! - [`names`]: names that are safe to put on a disk.
+//! - [`finding`]: what a reader noticed about a file.
+//! - [`json`]: the one JSON grammar, as a scanner that is fed bytes.
+//! - [`lines`]: JSONL files, read forwards, backwards, and at their tail.
+//! - [`document`]: whole JSON files, edited without touching what did not change.
+//! - [`disk`]: what is asked of a disk; the real one, and one that crashes on request.
+//! - [`store`]: batches of changes to files that happen whole or not at all.
+//! - [`check`]: what is wrong with the files of a directory.
 
 #[cfg(not(unix))]
 compile_error!("everturn needs a Unix system: it relies on O_APPEND, flock and directory flushes");
@@ -11,12 +20,16 @@ pub mod names;
 
 pub mod finding;
 
-mod checksum;
-
 pub mod json;
 
 pub mod lines;
 
+pub mod document;
+
+mod checksum;
+
 pub mod disk;
 
 pub mod store;
+
+pub mod check;

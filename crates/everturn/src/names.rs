@@ -417,7 +417,7 @@ mod tests {
     fn different_paths_have_different_flat_names_which_are_names() {
         let long = format!("{}/{}", "é".repeat(120), "x".repeat(250));
         let paths = ["", "a/b", "a%2Fb", "a%2F/b", "a", "sessions/active/日本", &long, &long[2..]];
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         for path in paths {
             let name = FilePath::parse(path).unwrap().flat_name(".lock");
             assert_eq!(Name::parse(name.as_str()).as_ref(), Ok(&name), "{path:?}");

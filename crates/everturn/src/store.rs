@@ -31,6 +31,7 @@ pub use file::{FileStore, FileWriter, Options};
 pub use fingerprint::Fingerprint;
 pub use locks::Holder;
 pub use memory::MemoryStore;
+pub(crate) use recover::log_findings;
 
 /// Everturn's own directory below the root: logs, locks, quarantine. Not part of anybody's data.
 pub const OWN_DIR: &str = ".everturn";

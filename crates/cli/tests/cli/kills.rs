@@ -42,7 +42,7 @@ fn batch(session: usize, life: usize, turn: usize) -> String {
         format!(r#"{{"append":{{"file":"{dir}/deltas.jsonl","lines":[{line},{line}]}}}}"#),
         format!(r#"{{"replace":{{"file":"{dir}/state.json","text":"{id}"}}}}"#),
     ];
-    if turn == 0 && life > 0 && life % LIVES_PER_FILE == 0 {
+    if turn == 0 && life > 0 && life.is_multiple_of(LIVES_PER_FILE) {
         let to = format!("{dir}/turns-{life:04}.jsonl");
         steps.push(format!(r#"{{"rename":{{"from":"{dir}/turns.jsonl","to":"{to}"}}}}"#));
     }
@@ -89,7 +89,7 @@ fn turns_in(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let turn = |line: &str| {
         let value: serde_json::Value = serde_json::from_str(line).expect("a whole line");
-        value["turn"].as_str().unwrap().to_owned()
+        value.get("turn").and_then(serde_json::Value::as_str).unwrap().to_owned()
     };
     text.lines().map(turn).collect()
 }

@@ -3,7 +3,6 @@
 //! What fits on a page is a transcript under `tests/transcripts/`; the rest is asserted here.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
-#![expect(clippy::print_stdout, reason = "the kill suite says how much it tried")]
 
 mod everturn;
 mod kills;

@@ -370,6 +370,27 @@ pub(super) fn waiting_commits(disk: &dyn Disk) -> Result<usize, StoreError> {
     Ok(commits)
 }
 
+/// What is to be said about the logs: commits that wait, and logs that cannot be read.
+pub(crate) fn log_findings(disk: &dyn Disk) -> Result<Vec<Finding>, StoreError> {
+    let mut findings = Vec::new();
+    for number in LogNumber::all(disk)? {
+        match read_log(disk, number)? {
+            Err(finding) => findings.push(finding),
+            Ok(history) => {
+                let commits = waiting(disk, &history)?;
+                if commits > 0 {
+                    let (file, code) = (number.file(), Code::CommitsWaiting);
+                    let message = format!(
+                        "{commits} commits of a process that is gone wait here; they are replayed as soon as the root is opened for writing"
+                    );
+                    findings.push(Finding { file, line: None, offset: None, code, message });
+                }
+            }
+        }
+    }
+    Ok(findings)
+}
+
 impl Core {
     /// Replays the logs of processes that are gone; leaves those of living ones alone.
     pub(super) fn recover_dead_logs(&mut self) -> Result<(), StoreError> {

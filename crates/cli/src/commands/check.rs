@@ -1,0 +1,139 @@
+//! `everturn check`: what is wrong with the files of a directory.
+
+use std::path::{Path, PathBuf};
+
+use everturn::check::{Checked, Watch, check};
+use everturn::disk::RealDisk;
+use everturn::finding::Finding;
+use everturn::names::FilePath;
+use everturn::store::OWN_DIR;
+use serde_json::json;
+
+use super::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::progress::Progress;
+
+/// Find damage in JSON and JSONL files, whatever program wrote them
+///
+/// Reads *.jsonl and *.ndjson files line by line and *.json files as documents, in a directory and all
+/// below it. Everything is read to the end, and nothing is changed. Ends with status 3 if anything was
+/// found.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  everturn check ~/.codelia
+  everturn check --json sessions | jq -r .file | sort -u")]
+pub(crate) struct Args {
+    /// The file or directory to look at
+    path: PathBuf,
+}
+
+/// Where the path lies: the root that Everturn keeps it in, if there is one, and the way from there.
+struct Place {
+    disk: RealDisk,
+    start: FilePath,
+    /// What findings begin with in place of `start`, so that the user can open them.
+    shown: PathBuf,
+}
+
+fn locate(path: &Path) -> Result<Place, Error> {
+    let failed = |cause: std::io::Error| {
+        Error::new(Exit::Request, format!("cannot read {}", path.display())).caused_by(cause)
+    };
+    let real = path.canonicalize().map_err(failed)?;
+    let dir = if real.is_dir() { real.as_path() } else { real.parent().unwrap_or(&real) };
+    let root = dir.ancestors().find(|dir| dir.join(OWN_DIR).is_dir()).unwrap_or(dir);
+    let way = real.strip_prefix(root).unwrap_or(&real).to_string_lossy().into_owned();
+    let start = FilePath::parse(&way).map_err(Error::from)?;
+    let disk = RealDisk::open(root).map_err(failed)?;
+    Ok(Place { disk, start, shown: path.to_owned() })
+}
+
+struct Printer<'a> {
+    out: &'a mut Output,
+    json: bool,
+    start: FilePath,
+    shown: PathBuf,
+    progress: Progress,
+    /// Why nothing more can be printed.
+    stopped: Option<Stop>,
+}
+
+impl Printer<'_> {
+    /// The path as the user would write it.
+    fn shown_path(&self, file: &FilePath) -> String {
+        let below = file.as_str().strip_prefix(self.start.as_str()).unwrap_or(file.as_str());
+        let below = below.trim_start_matches('/');
+        let path = if below.is_empty() { self.shown.clone() } else { self.shown.join(below) };
+        path.to_string_lossy().into_owned()
+    }
+
+    fn print(&mut self, finding: &Finding) -> Result<(), Stop> {
+        self.print_line(finding)?;
+        // What is drawn over a bar must not stay in a buffer until the bar is back.
+        if self.progress.is_shown() { self.out.flush() } else { Ok(()) }
+    }
+
+    fn print_line(&mut self, finding: &Finding) -> Result<(), Stop> {
+        let file = self.shown_path(&finding.file);
+        let Finding { line, offset, code, message, .. } = finding;
+        if self.json {
+            let code = code.as_str();
+            let record = json!({
+                "file": file, "line": line, "offset": offset, "code": code, "message": message,
+            });
+            return writeln!(self.out, "{record}");
+        }
+        write!(self.out, "{file}")?;
+        if let Some(line) = line {
+            write!(self.out, ":{line}")?;
+        }
+        write!(self.out, ": {code}: {message}")?;
+        if let Some(offset) = offset {
+            write!(self.out, " (byte {offset})")?;
+        }
+        writeln!(self.out)
+    }
+}
+
+impl Watch for Printer<'_> {
+    fn finding(&mut self, finding: Finding) {
+        if self.stopped.is_none() {
+            let progress = self.progress.clone();
+            self.stopped = progress.aside(|| self.print(&finding)).err();
+        }
+    }
+
+    fn file(&mut self, file: &FilePath) {
+        self.progress.step(file.as_str());
+    }
+}
+
+fn summary(checked: Checked) -> String {
+    let count =
+        |number: u64, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
+    let Checked { files, records, findings } = checked;
+    let findings =
+        if findings == 0 { "all is well".to_owned() } else { count(findings, "finding") };
+    format!("{}, {}: {findings}", count(files, "file"), count(records, "record"))
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let Place { disk, start, shown } = locate(&args.path)?;
+    let progress = Progress::new("checking");
+    let json = context.json;
+    let out = &mut context.out;
+    let mut printer = Printer { out, json, start: start.clone(), shown, progress, stopped: None };
+    let checked = check(&disk, &start, &mut printer).map_err(Error::from)?;
+    if let Some(stop) = printer.stopped {
+        return Err(stop);
+    }
+    printer.progress.finish();
+    context.out.flush()?;
+    if !context.json {
+        Output::status(&summary(checked));
+    }
+    Ok(if checked.findings > 0 { Exit::Findings } else { Exit::Fine })
+}

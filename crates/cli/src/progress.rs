@@ -1,0 +1,52 @@
+//! How far long work has come: a line on stderr that is redrawn, if stderr is a terminal.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// How often the line moves although nothing happens.
+const TICK: Duration = Duration::from_millis(120);
+
+/// The line. Its copies draw the same one.
+#[derive(Clone)]
+pub(crate) struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// Starts the line with what is being done, such as `checking`.
+    pub(crate) fn new(doing: &'static str) -> Progress {
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) =
+            ProgressStyle::with_template("{spinner} {prefix} {human_pos}  {wide_msg}")
+        {
+            bar.set_style(style);
+        }
+        bar.set_prefix(doing);
+        bar.enable_steady_tick(TICK);
+        Progress { bar }
+    }
+
+    /// Whether anybody sees it.
+    pub(crate) fn is_shown(&self) -> bool {
+        !self.bar.is_hidden()
+    }
+
+    /// The next thing is being worked on.
+    pub(crate) fn step(&self, name: &str) {
+        if self.is_shown() {
+            self.bar.inc(1);
+            self.bar.set_message(name.to_owned());
+        }
+    }
+
+    /// Takes the line away while something else is printed.
+    pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.bar.suspend(print)
+    }
+
+    /// Takes the line away for good.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,156 @@
+//! What is wrong with the files of a directory, whatever program they belong to.
+//!
+//! Files named `*.jsonl` and `*.ndjson` are read as lines, files named `*.json` as documents; others are
+//! left alone. Nothing is written, nothing stops at the first finding, and memory does not grow with
+//! the files.
+
+use std::io;
+
+mod large;
+
+use crate::disk::{Access, Disk, DiskFile, Kind, read_all};
+use crate::document::Document;
+use crate::finding::{Code, Finding};
+use crate::lines::{Item, LARGEST_TEXT, Scan, Source};
+use crate::names::FilePath;
+use crate::store::{OWN_DIR, StoreError, log_findings};
+
+/// Who wants to know what a check finds, while it is running.
+pub trait Watch {
+    /// Something is wrong.
+    fn finding(&mut self, finding: Finding);
+
+    /// A file is about to be read.
+    fn file(&mut self, file: &FilePath);
+}
+
+/// What a check has looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Files that were read.
+    pub files: u64,
+    /// Records of JSONL files that are good.
+    pub records: u64,
+    /// Findings that were reported.
+    pub findings: u64,
+}
+
+/// Checks a file, or a directory with all that is below it.
+///
+/// What cannot be read is a finding, except for `start` itself.
+pub fn check(
+    disk: &dyn Disk,
+    start: &FilePath,
+    watch: &mut dyn Watch,
+) -> Result<Checked, StoreError> {
+    let stat = disk.stat(start).map_err(StoreError::io("look at", start))?;
+    let Some(stat) = stat else { return Err(StoreError::Missing { path: start.clone() }) };
+    let mut checker = Checker { disk, watch, checked: Checked::default() };
+    match stat.kind {
+        Kind::Dir => {
+            disk.list(start).map_err(StoreError::io("list", start))?;
+            checker.dir(start);
+        }
+        _ => checker.file(start),
+    }
+    Ok(checker.checked)
+}
+
+struct Checker<'a> {
+    disk: &'a dyn Disk,
+    watch: &'a mut dyn Watch,
+    checked: Checked,
+}
+
+impl Checker<'_> {
+    fn report(&mut self, finding: Finding) {
+        self.checked.findings += 1;
+        self.watch.finding(finding);
+    }
+
+    fn trouble(&mut self, file: &FilePath, code: Code, message: String) {
+        let file = file.clone();
+        self.report(Finding { file, line: None, offset: None, code, message });
+    }
+
+    fn unreadable(&mut self, path: &FilePath, error: &impl ToString) {
+        self.trouble(path, Code::Unreadable, format!("cannot be read: {}", error.to_string()));
+    }
+
+    fn dir(&mut self, dir: &FilePath) {
+        let listing = match self.disk.list(dir) {
+            Ok(listing) => listing,
+            Err(error) => return self.unreadable(dir, &error),
+        };
+        for (name, reason) in listing.refused {
+            self.trouble(
+                dir,
+                Code::BadName,
+                format!("holds {name:?}, which is left alone: {reason}"),
+            );
+        }
+        for entry in listing.entries {
+            let path = dir.join(&entry.name);
+            match entry.kind {
+                Kind::Dir if entry.name.as_str() == OWN_DIR => self.own_dir(dir, &path),
+                Kind::Dir => self.dir(&path),
+                Kind::File => self.file(&path),
+                Kind::LinkOutside => {
+                    let message = "is a link that leads out of the root, and is left alone";
+                    self.trouble(&path, Code::LinkOutside, message.to_owned());
+                }
+                Kind::Other => {}
+            }
+        }
+    }
+
+    /// Everturn's own directory is nobody's data; but its logs may hold some.
+    fn own_dir(&mut self, root: &FilePath, own: &FilePath) {
+        if !root.is_root() {
+            // The logs of a root within the root speak of paths that are not ours.
+            return;
+        }
+        match log_findings(self.disk) {
+            Ok(findings) => findings.into_iter().for_each(|finding| self.report(finding)),
+            Err(error) => self.unreadable(own, &error),
+        }
+    }
+
+    fn file(&mut self, path: &FilePath) {
+        let read = match path.as_str().rsplit_once('.') {
+            Some((_, "jsonl" | "ndjson")) => Checker::lines,
+            Some((_, "json")) => Checker::document,
+            _ => return,
+        };
+        self.watch.file(path);
+        self.checked.files += 1;
+        let done = self.disk.open(path, Access::Read).and_then(|file| read(self, path, &*file));
+        if let Err(error) = done {
+            self.unreadable(path, &error);
+        }
+    }
+
+    fn lines(&mut self, path: &FilePath, file: &dyn DiskFile) -> io::Result<()> {
+        for item in Scan::new(file, path.clone()).largest_text(0).forward()? {
+            match item? {
+                Item::Record(_) => self.checked.records += 1,
+                Item::Finding(finding) => self.report(finding),
+            }
+        }
+        Ok(())
+    }
+
+    fn document(&mut self, path: &FilePath, file: &dyn DiskFile) -> io::Result<()> {
+        if file.len()? > LARGEST_TEXT {
+            large::check(path, file)?.into_iter().for_each(|finding| self.report(finding));
+            return Ok(());
+        }
+        match Document::parse(&read_all(file)?) {
+            Ok(document) => {
+                document.findings(path).into_iter().for_each(|finding| self.report(finding));
+            }
+            Err(error) => self.report(error.finding(path)),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! The end of a file: what an append must know before it writes.
+
+use std::io;
+
+use super::events::{Content, Events};
+use super::scan::DEFAULT_CHUNK;
+use super::source::{Source, Window};
+use crate::json::Bad;
+
+/// A range of bytes of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The first byte.
+    pub offset: u64,
+    /// How many there are.
+    pub length: u64,
+}
+
+/// Bytes at the end of a file that are not a whole record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Torn {
+    /// Where they are.
+    pub span: Span,
+    /// Where and why they are not JSON; mostly because they end too early.
+    pub bad: Bad,
+}
+
+/// How a file ends.
+///
+/// A file in good order ends with a newline or is empty. Otherwise the content ends at
+/// [`Tail::good_end`], and all that follows is [`Tail::torn`], then [`Tail::nuls`]. To append a record,
+/// set the torn bytes aside, cut the file at `good_end`, and write a newline first if
+/// [`Tail::newline_missing`] says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tail {
+    /// Where the next record, or the newline before it, has to be written.
+    pub good_end: u64,
+    /// Whether the last line before `good_end` holds something and has no newline.
+    pub newline_missing: bool,
+    /// What a writer left that did not get to the end of its record; it starts at `good_end`.
+    pub torn: Option<Torn>,
+    /// NUL bytes up to the end of the file, as a power cut leaves them.
+    pub nuls: Option<Span>,
+}
+
+impl Tail {
+    /// Looks at the end of `source`: its last byte, or as much as its last line has.
+    pub fn examine(source: &(impl Source + ?Sized)) -> io::Result<Tail> {
+        let length = source.len()?;
+        // Before most appends there is only a newline to be seen, and a larger read would be waste.
+        if let Some(last) = length.checked_sub(1) {
+            let last = Window::new(source, 1).last(last, length)?.to_vec();
+            if last == b"\n" {
+                return Ok(Tail::clean(length));
+            }
+        }
+        Tail::of(&mut Window::new(source, DEFAULT_CHUNK))
+    }
+
+    /// Whether the next record can be written at the end of the file as it is.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        !self.newline_missing && self.torn.is_none() && self.nuls.is_none()
+    }
+
+    fn clean(length: u64) -> Tail {
+        Tail { good_end: length, newline_missing: false, torn: None, nuls: None }
+    }
+
+    /// The tail of what the window is over, with the length it has now.
+    pub(super) fn of(window: &mut Window<impl Source>) -> io::Result<Tail> {
+        let length = window.source_len()?;
+        let content_end = window.trim_nuls(0, length)?;
+        let line = window.line_start(0, content_end)?;
+        let mut events = Events::new(line, content_end);
+        let mut occupied = false;
+        let mut last = None;
+        while let Some(event) = events.next(window)? {
+            occupied |= last.is_some();
+            last = Some(event);
+        }
+        let mut tail = Tail::clean(content_end);
+        match last {
+            // Something bad goes on to the end of its piece, so this is the last piece of the file.
+            Some(event)
+                if event.end == content_end
+                    && let Content::Bad(bad) = event.content =>
+            {
+                let span = Span { offset: event.start, length: event.end - event.start };
+                tail.torn = Some(Torn { span, bad });
+                tail.good_end = event.start;
+            }
+            last => occupied |= last.is_some(),
+        }
+        tail.newline_missing = occupied;
+        if content_end < length {
+            tail.nuls = Some(Span { offset: content_end, length: length - content_end });
+        }
+        Ok(tail)
+    }
+}
