@@ -1,3 +1,49 @@
 //! Everturn beside its peers, measured in one run.
+//!
+//! `workload -> row (peer + sharing) -> run (timed, then read back) -> stats -> table or JSON`
+//!
+//! The modules, in reading order:
 
-fn main() {}
+mod workload;
+
+mod peer;
+mod peers;
+mod sharing;
+
+mod run;
+mod stats;
+
+mod machine;
+mod report;
+
+mod cli;
+mod files;
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    match cli::Cli::parse().execute(&mut io::stdout(), &mut io::stderr()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nothing is left to tell anyone if standard error is gone as well.
+            writeln!(io::stderr(), "error: {}", with_causes(&error)).ok();
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The message of `error`, followed by what caused it, on one line.
+fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

@@ -178,29 +178,23 @@ impl Core {
 
     /// Makes sure that a record of `size` bytes fits into the log.
     fn make_room(&mut self, size: u64, round: &mut Round) -> Result<(), StoreError> {
-        let full = |core: &Core, round: &Round| {
-            let needed = round.bytes + size;
-            core.log.as_ref().is_none_or(|log| needed > log.room())
-        };
-        if round.bytes > 0 && (round.bytes + size > MAX_GROUP_BYTES || full(self, round)) {
+        if round.bytes > 0 && round.bytes + size > MAX_GROUP_BYTES {
             self.complete_round(round)?;
         }
-        if full(self, round) {
-            self.complete_round(round)?;
-            self.checkpoint()?;
-            let most = self.options.log_most;
-            if let Some(log) = &mut self.log {
-                let path = log.number.file();
-                let wanted = (log.size() * 2).min(most);
-                let needed = size + super::log::RECORDS;
-                // A larger log is a matter of speed, and only a batch that does not fit needs it.
-                let grown = log.grow(wanted.max(needed));
-                if log.size() < needed {
-                    grown.map_err(StoreError::io("enlarge", &path))?;
-                }
-            }
+        let most = self.options.log_most;
+        let Some(log) = &mut self.log else { return Ok(()) };
+        if log.room() < round.bytes + size && log.size() < most {
+            // A larger log only saves time: if the disk has no room for it, a checkpoint makes some.
+            drop(log.grow((log.size() * 2).min(most)));
         }
-        Ok(())
+        if log.room() >= round.bytes + size {
+            return Ok(());
+        }
+        self.complete_round(round)?;
+        self.checkpoint()?;
+        let Some(log) = &mut self.log else { return Ok(()) };
+        let path = log.number.file();
+        log.grow(super::log::RECORDS + size).map_err(StoreError::io("enlarge", &path))
     }
 
     /// Writes what the round has planned, and flushes and applies it if anybody asked for that.

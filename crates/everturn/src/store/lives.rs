@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use super::Step;
-use crate::names::FilePath;
+use crate::names::{FilePath, PathSet};
 
 /// In which way a file changes during one life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub(super) struct Lives {
     ways: HashMap<FilePath, Way>,
     /// Names that were renamed or removed, and names that others got by that.
     ended: Vec<Vec<FilePath>>,
+    /// The same names, to find out quickly that one is not among them.
+    ended_names: PathSet,
 }
 
 fn overlap(a: &FilePath, b: &FilePath) -> bool {
@@ -34,7 +36,7 @@ impl Lives {
     pub(super) fn clashes(&self, steps: &[Step]) -> Vec<FilePath> {
         let mut names: Vec<FilePath> = Vec::new();
         for step in steps {
-            for path in step.paths() {
+            for path in step.paths().filter(|path| self.ended_names.meets(path)) {
                 let touched = |group: &&Vec<FilePath>| group.iter().any(|name| overlap(name, path));
                 names.extend(self.ended.iter().filter(touched).flatten().cloned());
             }
@@ -68,10 +70,15 @@ impl Lives {
                 Step::Replace { file, .. } => {
                     self.ways.insert(file.clone(), Way::Replaced);
                 }
-                Step::Rename { from, to } => self.ended.push(vec![from.clone(), to.clone()]),
-                Step::Remove { path } => self.ended.push(vec![path.clone()]),
+                Step::Rename { from, to } => self.end(vec![from.clone(), to.clone()]),
+                Step::Remove { path } => self.end(vec![path.clone()]),
             }
         }
+    }
+
+    fn end(&mut self, names: Vec<FilePath>) {
+        self.ended_names.extend(names.iter().cloned());
+        self.ended.push(names);
     }
 
     /// Forgets names that are safe on the disk, and all below them.
@@ -79,5 +86,7 @@ impl Lives {
         let settled = |path: &FilePath| names.iter().any(|name| path.is_within(name));
         self.ways.retain(|path, _| !settled(path));
         self.ended.retain(|group| !group.iter().any(settled));
+        self.ended_names.clear();
+        self.ended_names.extend(self.ended.iter().flatten().cloned());
     }
 }

@@ -303,6 +303,8 @@ impl Log {
         }
         self.link = link;
         self.end += bytes.len() as u64;
+        // Records that nobody made room for go beyond what was filled; growing must not wipe them out.
+        self.size = self.size.max(self.end);
         self.count += records.len() as u64;
         Ok(())
     }

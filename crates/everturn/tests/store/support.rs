@@ -38,9 +38,9 @@ pub(crate) fn holder() -> Holder {
     Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() }
 }
 
-/// Options with a log so small that it is recycled all the time.
+/// Options with a log so small that it grows once and is then recycled all the time.
 pub(crate) fn small_log() -> Options {
-    Options { holder: holder(), log_size: 12 << 10, log_most: 12 << 10 }
+    Options { holder: holder(), log_size: 9 << 10, log_most: 11 << 10 }
 }
 
 /// Opens the store as a process that just started.

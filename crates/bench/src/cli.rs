@@ -1,0 +1,191 @@
+//! The command line.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, value_parser};
+use thiserror::Error;
+
+use crate::files;
+use crate::machine::Machine;
+use crate::peer::{PeerError, Row, Scenario};
+use crate::peers::ROWS;
+use crate::report::json;
+use crate::report::summary::{Report, ScenarioReport, Summary};
+use crate::report::table;
+use crate::run::{self, RunError};
+use crate::workload::Workload;
+
+/// Everturn beside its peers, measured in one run.
+#[derive(Debug, Parser)]
+#[command(name = "everturn-bench", version)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Measure what it costs to save one turn durably
+    #[command(after_long_help = json::SHAPE)]
+    Save(Save),
+}
+
+#[derive(Debug, Args)]
+struct Save {
+    /// How often each row is run; the report shows medians
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
+    runs: u32,
+
+    /// Turns in each run with one writer
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = value_parser!(u32).range(1..))]
+    turns: u32,
+
+    /// Turns of each session in each run with many sessions
+    #[arg(long, value_name = "N", default_value_t = 80, value_parser = value_parser!(u32).range(1..))]
+    session_turns: u32,
+
+    /// Where the data goes, in a temporary directory that is removed afterwards
+    #[arg(long, value_name = "DIR", default_value = "target/bench-data")]
+    dir: PathBuf,
+
+    /// Measure only the rows of this name or family; may be repeated
+    #[arg(long = "peer", value_name = "NAME")]
+    peers: Vec<String>,
+
+    /// List the rows and measure nothing
+    #[arg(long)]
+    list: bool,
+
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why there is no report.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub(crate) enum CliError {
+    /// `--peer` names nothing that exists.
+    #[error("no row or family is called {name:?}; --list shows them")]
+    UnknownPeer {
+        /// The name as given.
+        name: String,
+    },
+    /// The directory for the data cannot be used.
+    #[error("cannot use the data directory")]
+    Directory(#[source] PeerError),
+    /// A row could not be measured.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The report could not be written.
+    #[error("cannot write the report")]
+    Output(#[from] io::Error),
+}
+
+impl Cli {
+    /// Does what the command line asks: the report goes to `out`, progress to `progress`.
+    pub(crate) fn execute(
+        &self,
+        out: &mut dyn Write,
+        progress: &mut dyn Write,
+    ) -> Result<(), CliError> {
+        match &self.command {
+            Command::Save(save) => save.execute(out, progress),
+        }
+    }
+}
+
+impl Save {
+    fn execute(&self, out: &mut dyn Write, progress: &mut dyn Write) -> Result<(), CliError> {
+        let rows = choose(&self.peers)?;
+        if self.list {
+            return Ok(list(&rows, out)?);
+        }
+        let report = self.measure(&rows, progress)?;
+        if self.json {
+            writeln!(out, "{:#}", json::document(&report))?;
+        } else {
+            table::write(&report, out)?;
+        }
+        Ok(())
+    }
+
+    fn measure(&self, rows: &[&'static Row], progress: &mut dyn Write) -> Result<Report, CliError> {
+        files::create_dir(&self.dir).map_err(CliError::Directory)?;
+        let dir = files::absolute(&self.dir).map_err(CliError::Directory)?;
+        let mut scenarios = Vec::new();
+        for scenario in Scenario::ALL {
+            let rows: Vec<&'static Row> =
+                rows.iter().copied().filter(|row| row.scenario == scenario).collect();
+            if rows.is_empty() {
+                continue;
+            }
+            let turns = match scenario {
+                Scenario::OneWriter => self.turns,
+                Scenario::ManySessions => self.session_turns,
+            };
+            let workload = Workload::new(scenario.sessions(), turns);
+            let samples = run::measure(&rows, &workload, self.runs, &dir, progress)?;
+            let rows = rows.into_iter().zip(samples);
+            scenarios.push(ScenarioReport {
+                scenario,
+                turns_per_run: workload.turns(),
+                rows: rows.map(|(row, samples)| Summary::new(row, samples)).collect(),
+            });
+        }
+        Ok(Report { machine: Machine::look(&dir), runs: self.runs, scenarios })
+    }
+}
+
+/// The rows whose name or family is among `names`; all rows if there are no names.
+fn choose(names: &[String]) -> Result<Vec<&'static Row>, CliError> {
+    let all = || ROWS.iter().copied().flatten();
+    let is_called = |row: &Row, name: &String| row.name == name || row.family == name;
+    if let Some(name) = names.iter().find(|name| !all().any(|row| is_called(row, name))) {
+        return Err(CliError::UnknownPeer { name: name.clone() });
+    }
+    let wanted = |row: &&Row| names.is_empty() || names.iter().any(|name| is_called(row, name));
+    Ok(all().filter(wanted).collect())
+}
+
+fn list(rows: &[&'static Row], out: &mut dyn Write) -> io::Result<()> {
+    rows.iter().try_for_each(|row| {
+        writeln!(out, "{:<24}{:<16}{:<16}{}", row.name, row.family, row.scenario.name(), row.about)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn check(names: &[&str], expect: &[&str]) {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let chosen: Vec<&str> = choose(&names).unwrap().iter().map(|row| row.name).collect();
+        assert_eq!(chosen, expect);
+    }
+
+    #[test]
+    fn rows_are_chosen_by_name_and_by_family() {
+        check(&["redb-group"], &["redb-group"]);
+        check(&["sqlite-normal"], &["sqlite-normal", "sqlite-normal-mutex"]);
+        check(&["redb-group", "raw-one-file"], &["raw-one-file", "redb-group"]);
+        assert!(choose(&[]).unwrap().len() > 10);
+        let error = choose(&["redb".to_owned(), "oracle".to_owned()]).unwrap_err();
+        assert!(error.to_string().contains("\"oracle\""), "{error}");
+    }
+
+    #[test]
+    fn names_are_unique_and_every_baseline_is_a_row_of_its_scenario() {
+        let rows = choose(&[]).unwrap();
+        let names: HashSet<&str> = rows.iter().map(|row| row.name).collect();
+        assert_eq!(names.len(), rows.len());
+        for scenario in Scenario::ALL {
+            let is_baseline =
+                |row: &&Row| row.name == scenario.baseline() && row.scenario == scenario;
+            assert!(rows.iter().copied().any(|row| is_baseline(&row)), "{scenario:?}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The few things the benchmark itself does with files, in one place.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the raw peers are plain files by definition, and the run directory is not a store"
+)]
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::peer::PeerError;
+
+/// Turns an I/O error at `path` into a peer's error.
+pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> PeerError {
+    move |source| PeerError::Io { path: path.to_owned(), source }
+}
+
+/// Creates an empty file whose every write goes to its end.
+pub(crate) fn create_for_append(path: &Path) -> Result<File, PeerError> {
+    File::options().create_new(true).append(true).open(path).map_err(at(path))
+}
+
+/// The lines of a file, each with its newline.
+pub(crate) fn read_lines(path: &Path) -> Result<Vec<Vec<u8>>, PeerError> {
+    let bytes = fs::read(path).map_err(at(path))?;
+    Ok(bytes.split_inclusive(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect())
+}
+
+/// The files and directories directly in `dir`.
+pub(crate) fn entries(dir: &Path) -> Result<Vec<PathBuf>, PeerError> {
+    let paths = fs::read_dir(dir).and_then(|found| {
+        found.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<PathBuf>>>()
+    });
+    paths.map_err(at(dir))
+}
+
+/// The bytes that the files below `dir` take up on the disk, holes left out.
+pub(crate) fn bytes_on_disk(dir: &Path) -> Result<u64, PeerError> {
+    let mut bytes = 0;
+    for path in entries(dir)? {
+        let metadata = fs::symlink_metadata(&path).map_err(at(&path))?;
+        bytes += if metadata.is_dir() { bytes_on_disk(&path)? } else { allocated(&metadata) };
+    }
+    Ok(bytes)
+}
+
+#[cfg(unix)]
+fn allocated(metadata: &fs::Metadata) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    /// The unit of `st_blocks`, whatever the block size of the file system.
+    const STAT_BLOCK_BYTES: u64 = 512;
+    metadata.blocks() * STAT_BLOCK_BYTES
+}
+
+#[cfg(not(unix))]
+fn allocated(metadata: &fs::Metadata) -> u64 {
+    metadata.len()
+}
+
+/// Creates `dir` and the directories above it where they are missing.
+pub(crate) fn create_dir(dir: &Path) -> Result<(), PeerError> {
+    fs::create_dir_all(dir).map_err(at(dir))
+}
+
+/// Waits until the disk has taken `dir` and what a journalling file system wrote before it, so that
+/// the next run does not pay for the last one.
+pub(crate) fn settle(dir: &Path) -> Result<(), PeerError> {
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(at(dir))
+}
+
+/// The absolute path of `dir`, without symbolic links.
+pub(crate) fn absolute(dir: &Path) -> Result<PathBuf, PeerError> {
+    fs::canonicalize(dir).map_err(at(dir))
+}
+
+/// The text of a file that a system may lack, such as those below `/proc`.
+pub(crate) fn read_if_there(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok()
+}

@@ -1,0 +1,124 @@
+//! redb: a table of turns and a table of deltas, one write transaction for each save.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use redb::{
+    Database, Durability as Commit, ReadableDatabase, ReadableTable, ReadableTableMetadata,
+    TableDefinition,
+};
+
+use crate::peer::{Durability, Order, Peer, PeerError, Row, Saver, Scenario, Sharing};
+use crate::workload::Turn;
+
+/// The rows of this peer.
+pub(super) const ROWS: &[Row] = &[
+    Row {
+        name: "redb",
+        family: "redb",
+        about: "redb, Durability::Immediate",
+        scenario: Scenario::OneWriter,
+        durability: Durability::AtReturn,
+        sharing: Sharing::OwnSaver,
+        create: |dir| create(dir, Order::BySession),
+        read_back,
+    },
+    Row {
+        name: "redb-shared",
+        family: "redb",
+        about: "redb, Immediate, one shared database",
+        scenario: Scenario::ManySessions,
+        durability: Durability::AtReturn,
+        sharing: Sharing::OwnSaver,
+        create: |dir| create(dir, Order::ByArrival),
+        read_back,
+    },
+    Row {
+        name: "redb-group",
+        family: "redb",
+        about: "redb, Immediate, writer thread",
+        scenario: Scenario::ManySessions,
+        durability: Durability::AtReturn,
+        sharing: Sharing::WriterThread,
+        create: |dir| create(dir, Order::ByArrival),
+        read_back,
+    },
+];
+
+const FILE: &str = "bench.redb";
+const TURNS: TableDefinition<u64, &[u8]> = TableDefinition::new("turns");
+const DELTAS: TableDefinition<u64, &[u8]> = TableDefinition::new("deltas");
+
+/// Where each turn is, if turns are ordered by arrival.
+const PLACES: TableDefinition<u64, u64> = TableDefinition::new("places");
+
+#[derive(Clone)]
+struct Redb {
+    database: Arc<Database>,
+    order: Order,
+}
+
+/// Brings the many error types of redb together.
+fn refused(error: impl Into<redb::Error>) -> PeerError {
+    PeerError::Redb(Box::new(error.into()))
+}
+
+fn create(dir: &Path, order: Order) -> Result<Box<dyn Peer>, PeerError> {
+    let database = Database::create(dir.join(FILE)).map_err(refused)?;
+    Ok(Box::new(Redb { database: Arc::new(database), order }))
+}
+
+fn read_back(dir: &Path) -> Result<Vec<Vec<u8>>, PeerError> {
+    read_tables(&dir.join(FILE)).map_err(refused)
+}
+
+fn read_tables(file: &Path) -> Result<Vec<Vec<u8>>, redb::Error> {
+    let database = Database::open(file)?;
+    let transaction = database.begin_read()?;
+    let mut records = Vec::new();
+    for table in [TURNS, DELTAS] {
+        for entry in transaction.open_table(table)?.iter()? {
+            records.push(entry?.1.value().to_vec());
+        }
+    }
+    Ok(records)
+}
+
+impl Peer for Redb {
+    fn saver(&self, _session: u32) -> Result<Box<dyn Saver>, PeerError> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl Redb {
+    fn insert(&self, turns: &[Arc<Turn>]) -> Result<(), redb::Error> {
+        let mut transaction = self.database.begin_write()?;
+        transaction.set_durability(Commit::Immediate)?;
+        {
+            let mut records = transaction.open_table(TURNS)?;
+            let mut deltas = transaction.open_table(DELTAS)?;
+            let mut places = match self.order {
+                Order::BySession => None,
+                Order::ByArrival => Some(transaction.open_table(PLACES)?),
+            };
+            for turn in turns {
+                let mut id = turn.key();
+                if let Some(places) = &mut places {
+                    id = records.len()?;
+                    places.insert(turn.key(), id)?;
+                }
+                records.insert(id, turn.record())?;
+                for (key, delta) in turn.deltas(id) {
+                    deltas.insert(key, delta)?;
+                }
+            }
+        }
+        Ok(transaction.commit()?)
+    }
+}
+
+impl Saver for Redb {
+    fn save(&mut self, turns: &[Arc<Turn>]) -> Result<(), PeerError> {
+        self.insert(turns).map_err(refused)
+    }
+}

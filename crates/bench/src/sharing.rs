@@ -1,0 +1,175 @@
+//! How many sessions share one peer: a saver each, a mutex, or a writer thread with a channel.
+
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use crate::peer::{Peer, PeerError, Saver, Sharing};
+use crate::with_causes;
+use crate::workload::Turn;
+
+/// The savers of all sessions, and the thread behind them if there is one.
+pub(crate) struct Crew {
+    /// One saver for each session.
+    pub(crate) savers: Vec<Box<dyn Saver>>,
+    /// Ends when all savers are dropped; the peer is closed only then.
+    pub(crate) writer: Option<JoinHandle<()>>,
+}
+
+/// Gives each of `sessions` sessions a saver for `peer`.
+pub(crate) fn crew(peer: &dyn Peer, sharing: Sharing, sessions: u32) -> Result<Crew, PeerError> {
+    match sharing {
+        Sharing::OwnSaver => {
+            let savers = (0..sessions).map(|session| peer.saver(session));
+            Ok(Crew { savers: savers.collect::<Result<_, _>>()?, writer: None })
+        }
+        Sharing::Mutex => {
+            let shared = Locked(Arc::new(Mutex::new(peer.saver(0)?)));
+            let savers = (0..sessions).map(|_| Box::new(shared.clone()) as Box<dyn Saver>);
+            Ok(Crew { savers: savers.collect(), writer: None })
+        }
+        Sharing::WriterThread => {
+            let (requests, waiting) = mpsc::channel();
+            let saver = peer.saver(0)?;
+            let writer = thread::spawn(move || save_batches(saver, &waiting));
+            let savers =
+                (0..sessions).map(|_| Box::new(Sending::new(requests.clone())) as Box<dyn Saver>);
+            Ok(Crew { savers: savers.collect(), writer: Some(writer) })
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Locked(Arc<Mutex<Box<dyn Saver>>>);
+
+impl Saver for Locked {
+    fn save(&mut self, turns: &[Arc<Turn>]) -> Result<(), PeerError> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).save(turns)
+    }
+}
+
+/// What the writer thread answers; an error goes to every session of the batch, hence as text.
+type Answer = Result<(), String>;
+
+struct Request {
+    turns: Vec<Arc<Turn>>,
+    answer: SyncSender<Answer>,
+}
+
+struct Sending {
+    requests: Sender<Request>,
+    answer: SyncSender<Answer>,
+    answers: Receiver<Answer>,
+}
+
+impl Sending {
+    fn new(requests: Sender<Request>) -> Sending {
+        let (answer, answers) = mpsc::sync_channel(1);
+        Sending { requests, answer, answers }
+    }
+}
+
+impl Saver for Sending {
+    fn save(&mut self, turns: &[Arc<Turn>]) -> Result<(), PeerError> {
+        let request = Request { turns: turns.to_vec(), answer: self.answer.clone() };
+        self.requests.send(request).map_err(|_| PeerError::WriterGone)?;
+        self.answers.recv().map_err(|_| PeerError::WriterGone)?.map_err(PeerError::Batch)
+    }
+}
+
+/// Saves whatever waits in the channel as one batch, again and again, until every sender is gone.
+///
+/// It never waits for company: a lone turn is saved at once, and the turns that arrive during a save
+/// make the next batch.
+fn save_batches(mut saver: Box<dyn Saver>, waiting: &Receiver<Request>) {
+    let mut turns = Vec::new();
+    let mut answers = Vec::new();
+    while let Ok(first) = waiting.recv() {
+        for request in std::iter::once(first).chain(waiting.try_iter()) {
+            turns.extend(request.turns);
+            answers.push(request.answer);
+        }
+        let outcome = saver.save(&turns).map_err(|error| with_causes(&error));
+        turns.clear();
+        for answer in answers.drain(..) {
+            // A session that no longer listens has given up; the others still want their answer.
+            answer.send(outcome.clone()).ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::Workload;
+
+    /// Remembers the sizes of its batches; each save waits at the gate until that is gone.
+    struct Gated {
+        entered: SyncSender<()>,
+        gate: Receiver<()>,
+        batches: Arc<Mutex<Vec<usize>>>,
+    }
+
+    impl Saver for Gated {
+        fn save(&mut self, turns: &[Arc<Turn>]) -> Result<(), PeerError> {
+            self.batches.lock().unwrap().push(turns.len());
+            self.entered.send(()).unwrap();
+            self.gate.recv().ok();
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn turns_that_arrive_during_a_save_share_the_next_one() {
+        let workload = Workload::new(1, 4);
+        let turns = &workload.sessions()[0];
+        let (entered, inside) = mpsc::sync_channel(4);
+        let (open, gate) = mpsc::channel::<()>();
+        let batches = Arc::new(Mutex::new(Vec::new()));
+        let saver = Gated { entered, gate, batches: Arc::clone(&batches) };
+        let (requests, waiting) = mpsc::channel();
+        let writer = thread::spawn(move || save_batches(Box::new(saver), &waiting));
+        let (answer, answers) = mpsc::sync_channel(4);
+        let send = |turn: &Arc<Turn>| {
+            let turns = vec![Arc::clone(turn)];
+            requests.send(Request { turns, answer: answer.clone() }).unwrap();
+        };
+
+        send(&turns[0]);
+        inside.recv().unwrap();
+        turns[1..].iter().for_each(send);
+        drop(open);
+        for _ in turns {
+            assert_eq!(answers.recv().unwrap(), Ok(()));
+        }
+        drop(requests);
+        writer.join().unwrap();
+        assert_eq!(*batches.lock().unwrap(), [1, 3]);
+    }
+
+    struct Failing;
+
+    impl Saver for Failing {
+        fn save(&mut self, _: &[Arc<Turn>]) -> Result<(), PeerError> {
+            Err(PeerError::JournalMode { mode: "delete".to_owned() })
+        }
+    }
+
+    impl Peer for Failing {
+        fn saver(&self, _: u32) -> Result<Box<dyn Saver>, PeerError> {
+            Ok(Box::new(Failing))
+        }
+    }
+
+    #[test]
+    fn a_failed_save_reaches_the_session_in_every_way_of_sharing() {
+        let workload = Workload::new(1, 1);
+        for sharing in [Sharing::OwnSaver, Sharing::Mutex, Sharing::WriterThread] {
+            let mut crew = crew(&Failing, sharing, 2).unwrap();
+            for saver in &mut crew.savers {
+                let error = saver.save(&workload.sessions()[0]).unwrap_err();
+                assert!(error.to_string().contains("\"delete\""), "{sharing:?}: {error}");
+            }
+        }
+    }
+}

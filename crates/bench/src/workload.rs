@@ -1,0 +1,185 @@
+//! What every peer saves: the same turns, byte for byte, on every machine and in every run.
+
+use std::sync::Arc;
+
+/// Where the pseudo-random words start; the same seed gives the same bytes.
+pub(crate) const SEED: u64 = 0x5eed;
+
+/// The size of a turn record, a JSON line with its newline.
+pub(crate) const TURN_BYTES: usize = 1200;
+
+/// How many delta records a turn brings along.
+pub(crate) const DELTAS_PER_TURN: usize = 6;
+
+/// How many bits of a delta's key hold its place in the turn.
+const DELTA_KEY_BITS: u32 = 8;
+
+/// The size of a delta record, a JSON line with its newline.
+pub(crate) const DELTA_BYTES: usize = 200;
+
+/// All the bytes a caller hands over to save one turn.
+pub(crate) const SAVE_BYTES: usize = TURN_BYTES + DELTAS_PER_TURN * DELTA_BYTES;
+
+const WORDS: [&str; 16] = [
+    "lantern", "the", "river", "quietly", "a", "door", "opens", "toward", "old", "stone", "and",
+    "Mira", "waits", "beneath", "cold", "stars",
+];
+
+/// One turn to save: a record and its deltas, each a JSON line that ends with a newline.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    session: u32,
+    number: u32,
+    record: Vec<u8>,
+    deltas: Vec<u8>,
+}
+
+impl Turn {
+    fn new(session: u32, number: u32) -> Turn {
+        let mut words = Words::new(session, number);
+        let head = format!(
+            r#"{{"turn":{number},"session":"sess-{session:04}","kind":"narration","speaker":"narrator","text":""#
+        );
+        let record = line(&head, TURN_BYTES, &mut words);
+        let mut deltas = Vec::with_capacity(DELTAS_PER_TURN * DELTA_BYTES);
+        for index in 0..DELTAS_PER_TURN {
+            let head = format!(
+                r#"{{"turn":{number},"session":"sess-{session:04}","delta":{index},"scope":"world","path":"npc.mira.mood","op":"set","new":""#
+            );
+            deltas.extend(line(&head, DELTA_BYTES, &mut words));
+        }
+        Turn { session, number, record, deltas }
+    }
+
+    /// A key that sorts by session, then by turn.
+    pub(crate) fn key(&self) -> u64 {
+        (u64::from(self.session) << 32) | u64::from(self.number)
+    }
+
+    /// The turn record.
+    pub(crate) fn record(&self) -> &[u8] {
+        &self.record
+    }
+
+    /// All delta records, one after the other, as a file would hold them.
+    pub(crate) fn delta_block(&self) -> &[u8] {
+        &self.deltas
+    }
+
+    /// The delta records one by one, each with a key: `turn`, which is the turn's own key or its
+    /// number in the store, then the delta's place in the turn.
+    pub(crate) fn deltas(&self, turn: u64) -> impl Iterator<Item = (u64, &[u8])> {
+        let lines = self.deltas.split_inclusive(|&byte| byte == b'\n');
+        ((turn << DELTA_KEY_BITS)..).zip(lines)
+    }
+}
+
+/// A JSON line of exactly `size` bytes that starts with `head` and ends with an open text value.
+fn line(head: &str, size: usize, words: &mut Words) -> Vec<u8> {
+    const TAIL: &str = "\"}\n";
+    let mut text = head.to_owned();
+    while text.len() < size {
+        text.push_str(words.next_word());
+        text.push(' ');
+    }
+    text.truncate(size - TAIL.len());
+    text.push_str(TAIL);
+    text.into_bytes()
+}
+
+/// An endless, repeatable row of words.
+struct Words(u64);
+
+impl Words {
+    fn new(session: u32, number: u32) -> Words {
+        Words(SEED ^ (u64::from(session) << 32) ^ u64::from(number))
+    }
+
+    fn next_word(&mut self) -> &'static str {
+        // A Weyl sequence with a multiplicative mix: plenty for choosing words.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let [high, ..] = mixed.to_be_bytes();
+        WORDS.get(usize::from(high) % WORDS.len()).copied().unwrap_or_default()
+    }
+}
+
+/// The turns of all sessions of a scenario, made before any clock runs.
+#[derive(Debug)]
+pub(crate) struct Workload {
+    sessions: Vec<Vec<Arc<Turn>>>,
+}
+
+impl Workload {
+    /// Makes `turns` turns for each of `sessions` sessions.
+    pub(crate) fn new(sessions: u32, turns: u32) -> Workload {
+        let session = |session| (0..turns).map(|n| Arc::new(Turn::new(session, n))).collect();
+        Workload { sessions: (0..sessions).map(session).collect() }
+    }
+
+    /// The turns of each session, in the order in which they are to be saved.
+    pub(crate) fn sessions(&self) -> &[Vec<Arc<Turn>>] {
+        &self.sessions
+    }
+
+    /// How many turns there are in all sessions together.
+    pub(crate) fn turns(&self) -> usize {
+        self.sessions.iter().map(Vec::len).sum()
+    }
+
+    /// Every record that must be found in a store afterwards, sorted.
+    pub(crate) fn records(&self) -> Vec<&[u8]> {
+        let turns = || self.sessions.iter().flatten();
+        let records = turns().map(|turn| turn.record());
+        let deltas = turns().flat_map(|turn| turn.deltas(0).map(|(_, delta)| delta));
+        let mut all: Vec<&[u8]> = records.chain(deltas).collect();
+        all.sort_unstable();
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_record_is_one_json_line_of_the_stated_size() {
+        let workload = Workload::new(2, 11);
+        for turn in workload.sessions().iter().flatten() {
+            assert_eq!(turn.record().len(), TURN_BYTES);
+            assert_eq!(turn.record().iter().filter(|&&byte| byte == b'\n').count(), 1);
+            let record: serde_json::Value = serde_json::from_slice(turn.record()).unwrap();
+            assert_eq!(record["turn"], turn.number);
+            assert_eq!(turn.deltas(0).count(), DELTAS_PER_TURN);
+            for (index, (_, delta)) in turn.deltas(0).enumerate() {
+                assert_eq!(delta.len(), DELTA_BYTES);
+                let delta: serde_json::Value = serde_json::from_slice(delta).unwrap();
+                assert_eq!(delta["delta"], index);
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_bytes_come_out_every_time() {
+        assert_eq!(Workload::new(2, 3).records(), Workload::new(2, 3).records());
+        let turn = Turn::new(0, 0);
+        let text = std::str::from_utf8(turn.record()).unwrap();
+        assert!(text.contains(r#""text":"stone a and quietly Mira Mira old"#), "{text}");
+    }
+
+    #[test]
+    fn no_two_records_and_no_two_keys_are_alike() {
+        let workload = Workload::new(3, 300);
+        let mut records = workload.records();
+        assert_eq!(records.len(), 3 * 300 * (1 + DELTAS_PER_TURN));
+        records.dedup();
+        assert_eq!(records.len(), 3 * 300 * (1 + DELTAS_PER_TURN));
+
+        let turns = || workload.sessions().iter().flatten();
+        let keys: Vec<u64> = turns().map(|turn| turn.key()).collect();
+        assert!(keys.is_sorted_by(|a, b| a < b));
+        let keys: Vec<u64> =
+            turns().flat_map(|turn| turn.deltas(turn.key()).map(|(key, _)| key)).collect();
+        assert!(keys.is_sorted_by(|a, b| a < b));
+    }
+}
