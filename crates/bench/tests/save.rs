@@ -64,8 +64,10 @@ fn check_row(row: &Value, baseline: &str) {
     assert!(number("turns_per_second") > 0.0, "{row}");
     assert!(number("bytes_on_disk") > 0.0, "{row}");
     assert_eq!(row["samples"].as_array().unwrap().len(), 2);
-    assert_eq!(row["durable"], !name.starts_with("sqlite-normal"), "{row}");
-    assert_eq!(row["flushes_per_turn"].is_null(), !name.starts_with("raw-"), "{row}");
+    let not_durable = name.starts_with("sqlite-normal") || name == "everturn-written";
+    assert_eq!(row["durable"], !not_durable, "{row}");
+    let counts_flushes = name.starts_with("raw-") || name.starts_with("everturn");
+    assert_eq!(row["flushes_per_turn"].is_null(), !counts_flushes, "{row}");
     assert!(number("p50_ratio") > 0.0, "{row}");
     if name == baseline {
         assert!((number("turns_per_second_ratio") - 1.0).abs() < 1e-9, "{row}");

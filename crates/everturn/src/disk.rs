@@ -209,6 +209,8 @@ flushes! {
     Commit,
     /// The record that takes back a commit whose steps could not be applied.
     Abort,
+    /// The record which says that a scope is safe, before another process may have it.
+    Release,
     /// The header that starts the log anew.
     Recycle,
     /// The directories that hold a new log.

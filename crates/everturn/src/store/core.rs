@@ -68,6 +68,8 @@ pub(super) struct Core {
     /// Records that must stand before the next batch.
     preface: Vec<Record>,
     temp_count: u64,
+    /// How many writers have scopes of this store.
+    pub(super) writers: usize,
     pub(super) poisoned: Option<Arc<StoreError>>,
     /// What recovery found, until somebody asks.
     pub(super) findings: Vec<Finding>,
@@ -106,6 +108,7 @@ impl Core {
             pending: Vec::new(),
             preface: Vec::new(),
             temp_count: 0,
+            writers: 0,
             poisoned: None,
             findings: Vec::new(),
         }
@@ -323,6 +326,22 @@ impl Core {
         self.lives = Lives::default();
         self.preface.clear();
         self.files.clear();
+        Ok(())
+    }
+
+    /// Makes everything in `scopes` safe without the log, so that another process may change it.
+    pub(super) fn release(&mut self, scopes: &[FilePath]) -> Result<(), StoreError> {
+        self.writers -= 1;
+        if self.writers == 0 {
+            return self.checkpoint();
+        }
+        self.complete()?;
+        if self.lives.any_within(scopes) {
+            self.settle(scopes.to_vec())?;
+            let records = std::mem::take(&mut self.preface);
+            self.write_log(&records)?;
+            self.sync_log(Flush::Release)?;
+        }
         Ok(())
     }
 

@@ -156,6 +156,7 @@ impl FileStore {
         let locks = ScopeLocks::take(&*self.shared.disk, scopes, holder)?;
         // Whoever had these scopes before may have died meanwhile, with commits in its log.
         core.recover_dead_logs()?;
+        core.writers += 1;
         let (shared, scopes) = (Arc::clone(&self.shared), scopes.to_vec());
         Ok(FileWriter { shared, scopes, locks: Some(locks) })
     }
@@ -240,7 +241,7 @@ impl FileWriter {
     fn free(&mut self) -> Result<(), StoreError> {
         let Some(locks) = self.locks.take() else { return Ok(()) };
         // The next writer must not find changes that only our log would bring back after a power cut.
-        let safe = locked(&self.shared.core).checkpoint();
+        let safe = locked(&self.shared.core).release(&self.scopes);
         match safe {
             Ok(()) => locks.release(),
             Err(error) => {

@@ -81,6 +81,12 @@ impl Lives {
         self.ended.push(names);
     }
 
+    /// Whether the log says anything about names within `scopes`.
+    pub(super) fn any_within(&self, scopes: &[FilePath]) -> bool {
+        let inside = |path: &FilePath| scopes.iter().any(|scope| path.is_within(scope));
+        self.ways.keys().any(inside) || self.ended.iter().flatten().any(inside)
+    }
+
     /// Forgets names that are safe on the disk, and all below them.
     pub(super) fn settle(&mut self, names: &[FilePath]) {
         let settled = |path: &FilePath| names.iter().any(|name| path.is_within(name));

@@ -1,12 +1,14 @@
 //! Every flush is needed: with one kind of them left out, the suites find that data is lost.
 
+use std::sync::Arc;
+
 use everturn::disk::Flush;
 use everturn::disk::sim::{Data, Names, SimDisk, Survival};
-use everturn::store::{Durability, Writer};
+use everturn::store::{Durability, FileStore, Options, Writer};
 
 use crate::crash::{crash_at, end, ends, verify};
 use crate::faults::{Verdict, failures_at};
-use crate::support::{append, open, path};
+use crate::support::{append, holder, open, path};
 
 /// Whether some crash of the workload shows that data is lost if these flushes do nothing.
 fn crash_notices(why: Flush) -> bool {
@@ -69,10 +71,15 @@ fn no_flush_can_be_left_out() {
     }
 }
 
+/// A store whose log does not run full in a test.
+fn roomy(disk: &SimDisk) -> FileStore {
+    FileStore::open(Arc::new(disk.process()), Options::new(holder())).unwrap()
+}
+
 #[test]
 fn a_commit_is_one_flush_whatever_it_touches() {
     let disk = SimDisk::new();
-    let store = open(&disk).unwrap();
+    let store = roomy(&disk);
     let writer = store.lock_files(&[path("s")]).unwrap();
     let turn = |count: u32| {
         let line = format!("{{\"turn\":{count}}}\n");
@@ -89,7 +96,7 @@ fn a_commit_is_one_flush_whatever_it_touches() {
 #[test]
 fn commits_that_come_together_share_a_flush() {
     let disk = SimDisk::new();
-    let store = open(&disk).unwrap();
+    let store = roomy(&disk);
     let scopes: Vec<_> = (0..8).map(|n| path(&format!("s{n}"))).collect();
     let writers: Vec<_> =
         scopes.iter().map(|scope| store.lock_files(std::slice::from_ref(scope)).unwrap()).collect();

@@ -176,7 +176,7 @@ impl Worker<'_> {
     }
 
     /// Two sessions whose commits share flushes, and a checkpoint in between.
-    fn share(&mut self, store: &FileStore) -> Result<(), StoreError> {
+    fn share(&mut self, store: &FileStore, other: &FileStore) -> Result<(), StoreError> {
         let (a, b) = (store.lock_files(&[path("a")])?, store.lock_files(&[path("b")])?);
         for round in 0..3 {
             let line = format!("{{\"round\":{round}}}\n");
@@ -199,7 +199,13 @@ impl Worker<'_> {
         self.commit(&b, vec![append("b/log.jsonl", "{\"after\":true}\n")])?;
         let big = format!("{{\"big\":\"{}\"}}\n", "x".repeat(20_000));
         self.commit(&a, vec![append("a/log.jsonl", &big), remove("a/state.json")])?;
-        self.commit(&a, vec![replace("a/state.json", "again"), replace("a/new/file.json", "1")])
+        self.commit(&a, vec![replace("a/state.json", "again"), replace("a/new/file.json", "1")])?;
+        // One scope goes to another process while the log still serves the other one.
+        Box::new(a).release()?;
+        let a = other.lock_files(&[path("a")])?;
+        self.commit(&a, vec![remove("a/new/file.json"), append("a/new/log.jsonl", "{}\n")])?;
+        Box::new(a).release()?;
+        self.commit(&b, vec![append("b/log.jsonl", "{\"still\":\"here\"}\n")])
     }
 
     /// A torn tail, a change of hands, and a process that dies without a word.
@@ -237,7 +243,7 @@ pub(crate) fn run(disk: &SimDisk) -> (Promise, Result<(), StoreError>) {
         let first = worker.open()?;
         worker.play(&first)?;
         let second = worker.open()?;
-        worker.share(&second)?;
+        worker.share(&second, &first)?;
         second.close()?;
         worker.hand_over(&first)
     })();
