@@ -227,6 +227,10 @@ fn a_text_that_is_not_a_document_is_refused_with_the_place() {
         b"[\"a\n\"]",
         "not JSON in line 1, column 4, byte 3: control character 0x0a in a string",
     );
+    check_bad(
+        b"\xef\xbb\xbf[x]",
+        "not JSON in line 1, column 2, byte 4: `x` in place of a value or `]`",
+    );
     check_bad(b"[\n\"\xff\"]", "not UTF-8 in line 2, byte 3");
 }
 

@@ -155,6 +155,26 @@ fn a_failing_read_is_an_error_and_not_the_end() {
 }
 
 #[test]
+fn an_interrupted_read_is_tried_again() {
+    struct Interrupted(std::cell::Cell<bool>);
+
+    impl Source for Interrupted {
+        fn len(&self) -> io::Result<u64> {
+            Ok(3)
+        }
+
+        fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+            if self.0.replace(!self.0.get()) {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            b"{}\n".read_at(offset, buf)
+        }
+    }
+
+    assert_eq!(items(Interrupted(std::cell::Cell::new(true))).len(), 1);
+}
+
+#[test]
 fn a_file_that_became_shorter_is_an_error() {
     let source = breaks(|| Ok(0));
     let result: io::Result<Vec<Item>> =

@@ -55,6 +55,7 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
         b"\"text\"",
         b"null",
         b"{\"cut\":",
+        b"{\"cu",
         b"\"cut",
         b"noise",
         b"}",

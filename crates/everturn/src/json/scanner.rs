@@ -1,5 +1,7 @@
 //! The state machine.
 
+use std::mem;
+
 use super::nesting::Nesting;
 use super::{Bad, Reason, find};
 
@@ -179,11 +181,9 @@ impl Scanner {
 
     /// Makes the scanner ready for another value, with the memory it has.
     pub fn reset(&mut self) {
-        self.state = State::Value;
-        self.nesting.clear();
-        self.token = 0;
-        self.offset = 0;
-        self.failed = None;
+        let mut nesting = mem::take(&mut self.nesting);
+        nesting.clear();
+        *self = Scanner { nesting, newlines: self.newlines, ..Scanner::new() };
     }
 
     /// Takes the next bytes. After the end of the value, or an error, nothing more is taken.

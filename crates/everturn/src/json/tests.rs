@@ -65,6 +65,7 @@ fn a_break_of_the_grammar_is_placed_at_its_byte() {
         ("[1}", 2),
         ("{\"a\":1]", 6),
         ("[01]", 2),
+        ("[-01]", 3),
         ("[1.e]", 3),
         ("[-a]", 2),
         ("[+1]", 1),
@@ -93,6 +94,19 @@ fn an_error_stays_until_the_scanner_is_reset() {
     scanner.reset();
     assert_eq!(scanner.feed(b"1]"), Ok(Progress::End(1)));
     assert_eq!(scanner.feed(b"]"), Ok(Progress::End(0)));
+}
+
+#[test]
+fn nothing_of_one_value_is_left_for_the_next() {
+    for left in ["{\"ke", "{\"a\":tr", "[[[", "\"\\u1", "12", "{}"] {
+        for next in ["\"text\"", "{\"a\":1}", "true"] {
+            let mut scanner = Scanner::new();
+            scanner.feed(left.as_bytes()).unwrap();
+            scanner.reset();
+            let end = Ok(Progress::End(next.len()));
+            assert_eq!(scanner.feed(next.as_bytes()), end, "{left} before {next}");
+        }
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::events::{Content, Events};
+use super::events::{Content, Event, Events};
 use super::scan::DEFAULT_CHUNK;
 use super::source::{Source, Window};
 use crate::json::Bad;
@@ -81,14 +81,10 @@ impl Tail {
         }
         let mut tail = Tail::clean(content_end);
         match last {
-            // Something bad goes on to the end of its piece, so this is the last piece of the file.
-            Some(event)
-                if event.end == content_end
-                    && let Content::Bad(bad) = event.content =>
-            {
-                let span = Span { offset: event.start, length: event.end - event.start };
-                tail.torn = Some(Torn { span, bad });
-                tail.good_end = event.start;
+            // What is bad goes on to the end of its piece, and nothing came after this one.
+            Some(Event { start, end, content: Content::Bad(bad), .. }) => {
+                tail.torn = Some(Torn { span: Span { offset: start, length: end - start }, bad });
+                tail.good_end = start;
             }
             last => occupied |= last.is_some(),
         }
