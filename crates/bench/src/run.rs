@@ -184,6 +184,8 @@ struct SessionTiming {
     start: Instant,
     end: Instant,
     latencies: Vec<Duration>,
+    /// Kept until all sessions are through: closing one must not hold up the others.
+    _saver: Box<dyn Saver>,
 }
 
 fn save_session(
@@ -201,7 +203,7 @@ fn save_session(
         latencies.push(after - before);
         before = after;
     }
-    Ok(SessionTiming { start, end: before, latencies })
+    Ok(SessionTiming { start, end: before, latencies, _saver: saver })
 }
 
 /// Holds what was read back against what was saved. `expected` is sorted.

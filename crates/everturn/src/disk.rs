@@ -10,6 +10,7 @@ use std::io;
 use crate::lines::Source;
 use crate::names::{FilePath, Name, NameError};
 
+mod facts;
 mod real;
 #[cfg(feature = "sim")]
 pub mod sim;

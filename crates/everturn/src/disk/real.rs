@@ -3,14 +3,14 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Seek, Write};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{
-    Access, Appended, Disk, DiskFile, DiskLock, Entry, FileId, Flush, Kind, Listing, Mode,
-    PRIVATE_BITS, Sharing, Stat,
+    Access, Appended, Disk, DiskFile, DiskLock, Entry, Flush, Kind, Listing, Mode, PRIVATE_BITS,
+    Sharing, Stat, facts,
 };
 use crate::names::{FilePath, Name};
 
@@ -85,30 +85,20 @@ impl RealDisk {
 
     fn kind_of(&self, entry: &fs::DirEntry) -> io::Result<Kind> {
         let kind = entry.file_type()?;
-        if !kind.is_symlink() {
-            return Ok(kind_from(kind));
-        }
-        match entry.path().canonicalize() {
-            Ok(place) if !place.starts_with(&self.root) => Ok(Kind::LinkOutside),
-            Ok(place) => Ok(kind_from(fs::metadata(place)?.file_type())),
-            Err(_dangling) => Ok(Kind::Other),
+        if kind.is_file() {
+            Ok(Kind::File)
+        } else if kind.is_dir() {
+            Ok(Kind::Dir)
+        } else if !kind.is_symlink() {
+            Ok(Kind::Other)
+        } else {
+            match entry.path().canonicalize() {
+                Ok(place) if !place.starts_with(&self.root) => Ok(Kind::LinkOutside),
+                Ok(place) => Ok(facts::of_path(&place)?.kind),
+                Err(_dangling) => Ok(Kind::Other),
+            }
         }
     }
-}
-
-fn kind_from(kind: fs::FileType) -> Kind {
-    if kind.is_file() {
-        Kind::File
-    } else if kind.is_dir() {
-        Kind::Dir
-    } else {
-        Kind::Other
-    }
-}
-
-fn stat_from(data: &fs::Metadata) -> Stat {
-    let id = FileId(data.dev(), data.ino());
-    Stat { kind: kind_from(data.file_type()), len: data.len(), id, mode: data.mode() & 0o7777 }
 }
 
 fn create_with(place: &Path, mode: Mode) -> io::Result<File> {
@@ -135,7 +125,7 @@ impl Disk for RealDisk {
             Access::Write => options.read(true).write(true),
         };
         let file = options.open(place)?;
-        if !file.metadata()?.is_file() {
+        if facts::of_file(&file)?.kind != Kind::File {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "is not a regular file"));
         }
         Ok(Box::new(RealFile { file, flushes: Arc::clone(&self.flushes) }))
@@ -147,8 +137,8 @@ impl Disk for RealDisk {
     }
 
     fn stat(&self, path: &FilePath) -> io::Result<Option<Stat>> {
-        match fs::metadata(self.root.join(path.as_str())) {
-            Ok(data) => Ok(Some(stat_from(&data))),
+        match facts::of_path(&self.root.join(path.as_str())) {
+            Ok(stat) => Ok(Some(stat)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -210,8 +200,8 @@ impl Disk for RealDisk {
             }
             // The holder before us may have removed the file between our open and our lock; then the
             // lock is on a file that nobody else will find.
-            let named = fs::metadata(&place).ok().map(|data| stat_from(&data).id);
-            if named == Some(stat_from(&file.metadata()?).id) {
+            let named = facts::of_path(&place).ok().map(|stat| stat.id);
+            if named == Some(facts::of_file(&file)?.id) {
                 return Ok(Some(Box::new(RealLock { file, place })));
             }
         }
@@ -227,7 +217,7 @@ struct RealFile {
 
 impl DiskFile for RealFile {
     fn stat(&self) -> io::Result<Stat> {
-        Ok(stat_from(&self.file.metadata()?))
+        facts::of_file(&self.file)
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {

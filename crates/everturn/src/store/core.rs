@@ -16,6 +16,9 @@ use crate::names::FilePath;
 /// How many files may wait to be flushed, and are open meanwhile.
 const MAX_OPEN_FILES: usize = 256;
 
+/// Up to so many changed files a checkpoint is cheap, and better than a longer log.
+const FEW_FILES: usize = 16;
+
 /// How many bytes of records are written in one call.
 const MAX_GROUP_BYTES: u64 = 4 << 20;
 
@@ -184,20 +187,20 @@ impl Core {
         if round.bytes > 0 && round.bytes + size > MAX_GROUP_BYTES {
             self.complete_round(round)?;
         }
-        let most = self.options.log_most;
         let Some(log) = &mut self.log else { return Ok(()) };
-        if log.room() < round.bytes + size && log.size() < most {
-            // A larger log only saves time: if the disk has no room for it, a checkpoint makes some.
-            drop(log.grow((log.size() * 2).min(most)));
+        let needed = round.bytes + size;
+        if log.room() < needed && self.files.len() > FEW_FILES {
+            log.extend((log.capacity() * 2).min(self.options.log_most));
         }
-        if log.room() >= round.bytes + size {
+        if log.room() >= needed {
             return Ok(());
         }
         self.complete_round(round)?;
         self.checkpoint()?;
-        let Some(log) = &mut self.log else { return Ok(()) };
-        let path = log.number.file();
-        log.grow(super::log::RECORDS + size).map_err(StoreError::io("enlarge", &path))
+        if let Some(log) = &mut self.log {
+            log.extend(super::log::RECORDS + size);
+        }
+        Ok(())
     }
 
     /// Writes what the round has planned, and flushes and applies it if anybody asked for that.

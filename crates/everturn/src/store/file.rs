@@ -20,9 +20,10 @@ use crate::names::FilePath;
 pub struct Options {
     /// Who opens it.
     pub holder: Holder,
-    /// How large a new log is at first.
+    /// How large a new log is; it is recycled when it is full.
     pub log_size: u64,
-    /// How large a log may grow when it is used a lot; one large batch may still exceed it.
+    /// How large a log may become while many files are being changed, so that they need not all be
+    /// flushed so often. One large batch may still exceed it.
     pub log_most: u64,
 }
 

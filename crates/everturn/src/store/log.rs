@@ -196,7 +196,8 @@ pub(super) struct Log {
     end: u64,
     /// Where the last call wrote.
     last_write: u64,
-    size: u64,
+    /// How long the log may become in this epoch.
+    capacity: u64,
     /// Records written in this epoch.
     pub(super) count: u64,
 }
@@ -211,7 +212,7 @@ impl Log {
         let path = number.file();
         let file = disk.open(&path, Access::Write).map_err(StoreError::io("open", &path))?;
         let scan = scan(&*file).map_err(StoreError::io("read", &path))?;
-        let size = file.stat().map_err(StoreError::io("read", &path))?.len;
+        let capacity = file.stat().map_err(StoreError::io("read", &path))?.len;
         let (used, epoch) = (scan.damaged || !scan.records.is_empty(), scan.epoch);
         let mut log = Log {
             number,
@@ -221,7 +222,7 @@ impl Log {
             link: 0,
             end: RECORDS,
             last_write: RECORDS,
-            size,
+            capacity,
             count: 0,
         };
         log.start_epoch().map_err(StoreError::io("write", &path))?;
@@ -242,12 +243,12 @@ impl Log {
         Ok(())
     }
 
-    /// Makes a new log of `size` bytes, all of them written once.
+    /// Makes a new log, with all of its capacity written once.
     pub(super) fn create(
         disk: &dyn Disk,
         number: LogNumber,
         lock: Box<dyn DiskLock>,
-        size: u64,
+        capacity: u64,
     ) -> Result<Log, StoreError> {
         let path = number.file();
         disk.create(&path, Mode::Private).map_err(StoreError::io("create", &path))?;
@@ -260,32 +261,39 @@ impl Log {
             link: 0,
             end: RECORDS,
             last_write: RECORDS,
-            size: 0,
+            capacity,
             count: 0,
         };
-        log.grow(size).map_err(StoreError::io("fill", &path))?;
+        log.fill().map_err(StoreError::io("fill", &path))?;
         // Neither the zeros nor the header need a flush of their own: the first commit's covers them.
         log.start_epoch().map_err(StoreError::io("write", &path))?;
         log.secure_name(disk)?;
         Ok(log)
     }
 
-    /// How many bytes still fit.
+    /// How many bytes fit before the log should be recycled.
     pub(super) fn room(&self) -> u64 {
-        self.size.saturating_sub(self.end)
+        self.capacity.saturating_sub(self.end)
     }
 
-    pub(super) fn size(&self) -> u64 {
-        self.size
+    pub(super) fn capacity(&self) -> u64 {
+        self.capacity
     }
 
-    /// Makes the log larger. What was added before a failure stays and does no harm.
-    pub(super) fn grow(&mut self, size: u64) -> io::Result<()> {
+    /// Lets the log become longer than it is: its records will make it so.
+    pub(super) fn extend(&mut self, capacity: u64) {
+        self.capacity = self.capacity.max(capacity);
+    }
+
+    /// Writes zeros over the whole capacity, so that flushing records will not have to tell the file system
+    /// of new blocks.
+    fn fill(&self) -> io::Result<()> {
         let zeros = vec![0; FILL];
-        while self.size < size {
-            let chunk = usize::try_from(size - self.size).unwrap_or(FILL).min(FILL);
-            write_full(&*self.file, self.size, zeros.get(..chunk).unwrap_or(&zeros))?;
-            self.size += chunk as u64;
+        let mut at = 0;
+        while at < self.capacity {
+            let chunk = usize::try_from(self.capacity - at).unwrap_or(FILL).min(FILL);
+            write_full(&*self.file, at, zeros.get(..chunk).unwrap_or(&zeros))?;
+            at += chunk as u64;
         }
         Ok(())
     }
@@ -303,8 +311,6 @@ impl Log {
         }
         self.link = link;
         self.end += bytes.len() as u64;
-        // Records that nobody made room for go beyond what was filled; growing must not wipe them out.
-        self.size = self.size.max(self.end);
         self.count += records.len() as u64;
         Ok(())
     }
