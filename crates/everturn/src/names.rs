@@ -3,8 +3,11 @@
 //! A [`Name`] is one component of a path, a [`FilePath`] a relative path below a root, and the ids are
 //! names with a meaning. Nothing below this module ever sees an unchecked name.
 
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::Bound;
+use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -144,14 +147,16 @@ impl fmt::Display for Name {
 /// assert!(FilePath::parse("/etc/passwd").is_err());
 /// # Ok::<(), everturn::names::NameError>(())
 /// ```
+///
+/// Copies share the text, so they cost next to nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub struct FilePath(String);
+pub struct FilePath(Arc<str>);
 
 impl FilePath {
     /// The root itself.
     #[must_use]
-    pub const fn root() -> FilePath {
-        FilePath(String::new())
+    pub fn root() -> FilePath {
+        FilePath::default()
     }
 
     /// Checks every component of `text`; an empty text is the root.
@@ -166,27 +171,23 @@ impl FilePath {
             return Err(too_long(text, MAX_PATH_BYTES));
         }
         text.split('/').try_for_each(check_name)?;
-        Ok(FilePath(text.to_owned()))
+        Ok(FilePath(text.into()))
     }
 
     /// The path of `name` in this directory.
     #[must_use]
     pub fn join(&self, name: &Name) -> FilePath {
         if self.is_root() {
-            FilePath(name.0.clone())
+            FilePath(name.0.as_str().into())
         } else {
-            FilePath(format!("{}/{}", self.0, name.0))
+            FilePath(format!("{}/{}", self.0, name.0).into())
         }
     }
 
     /// The directory that holds this path; the root has none.
     #[must_use]
     pub fn parent(&self) -> Option<FilePath> {
-        if self.is_root() {
-            return None;
-        }
-        let end = self.0.rfind('/').unwrap_or(0);
-        Some(FilePath(self.0.get(..end).unwrap_or_default().to_owned()))
+        parent_of(&self.0).map(|parent| FilePath(parent.into()))
     }
 
     /// The last component; the root has none.
@@ -206,7 +207,7 @@ impl FilePath {
         scope.is_root()
             || self
                 .0
-                .strip_prefix(&scope.0)
+                .strip_prefix(&*scope.0)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
@@ -214,7 +215,7 @@ impl FilePath {
     #[must_use]
     pub(crate) fn moved(&self, from: &FilePath, to: &FilePath) -> Option<FilePath> {
         let rest = self.is_within(from).then(|| self.0.get(from.0.len()..)).flatten()?;
-        Some(FilePath(format!("{}{rest}", to.0)))
+        Some(FilePath(format!("{}{rest}", to.0).into()))
     }
 
     /// A name that stands for the whole path in a single directory, and ends with `suffix`.
@@ -247,6 +248,17 @@ impl FilePath {
     }
 }
 
+fn parent_of(path: &str) -> Option<&str> {
+    let end = path.rfind('/').unwrap_or(0);
+    path.get(..end).filter(|_| !path.is_empty())
+}
+
+impl Borrow<str> for FilePath {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
 /// Paths, asked for what lies at, above and below another path.
 #[derive(Debug, Default)]
 pub(crate) struct PathSet(BTreeSet<FilePath>);
@@ -254,16 +266,18 @@ pub(crate) struct PathSet(BTreeSet<FilePath>);
 impl PathSet {
     /// Whether a path of the set is `path`, lies below it or above it.
     pub(crate) fn meets(&self, path: &FilePath) -> bool {
-        if self.0.is_empty() {
-            return false;
-        }
-        if path.is_root() || self.0.contains(path) || path.ancestors().any(|p| self.0.contains(&p))
-        {
+        let text = path.as_str();
+        let mut above = std::iter::successors(Some(text), |path| parent_of(path));
+        if above.any(|path| self.0.contains(path)) {
             return true;
         }
-        // Not a path, but the place in the order where everything below the path begins.
-        let below = FilePath(format!("{}/", path.0));
-        self.0.range(&below..).next().is_some_and(|next| next.is_within(path))
+        // What lies below follows in the order, perhaps after names that only begin in the same way.
+        let after = (Bound::Excluded(text), Bound::Unbounded);
+        let mut following = self.0.range::<str, _>(after);
+        following
+            .by_ref()
+            .take_while(|next| next.as_str().starts_with(text))
+            .any(|next| next.is_within(path))
     }
 
     pub(crate) fn clear(&mut self) {

@@ -21,6 +21,7 @@ use crate::names::{FilePath, Name};
 pub struct RealDisk {
     /// The real path of the root, without links in it.
     root: PathBuf,
+    base: facts::Base,
     flushes: Arc<AtomicU64>,
 }
 
@@ -31,7 +32,8 @@ impl RealDisk {
         if !root.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
         }
-        Ok(RealDisk { root, flushes: Arc::default() })
+        let base = facts::base(&root)?;
+        Ok(RealDisk { root, base, flushes: Arc::default() })
     }
 
     /// The disk below `root`, which is created with the directories above it if need be.
@@ -137,7 +139,7 @@ impl Disk for RealDisk {
     }
 
     fn stat(&self, path: &FilePath) -> io::Result<Option<Stat>> {
-        match facts::of_path(&self.root.join(path.as_str())) {
+        match facts::below(&self.base, path.as_str()) {
             Ok(stat) => Ok(Some(stat)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),

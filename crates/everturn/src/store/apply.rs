@@ -2,12 +2,12 @@
 
 use std::io;
 
+use super::StoreError;
 use super::core::{Core, Pending, Round, Tracked};
 use super::log::own;
 use super::plan::{Aid, Planned};
 use super::quarantine::{append_full, ensure_dir};
 use super::record::{Op, Record};
-use super::{Step, StoreError};
 use crate::disk::{Access, Disk, DiskFile, Flush, Mode, read_all};
 use crate::names::{FilePath, PathSet};
 
@@ -28,14 +28,14 @@ enum Undo {
 impl Core {
     /// Applies everything that is pending. A batch that fails is taken back, together with later ones
     /// that build on it; the others go on.
-    pub(super) fn apply_pending(&mut self, round: &mut Round) -> Result<(), StoreError> {
+    pub(super) fn apply_pending(&mut self, round: &mut Round<'_>) -> Result<(), StoreError> {
         let mut failed = PathSet::default();
         let mut aborts: Vec<Record> = Vec::new();
         let mut refused = Vec::new();
-        for pending in std::mem::take(&mut self.pending) {
+        let mut waiting = std::mem::take(&mut self.pending).into_iter();
+        while let Some(pending) = waiting.next() {
             let Pending { mut planned, index, ticket } = pending;
-            let overtaken =
-                planned.steps.iter().any(|step| step.paths().any(|path| failed.meets(path)));
+            let overtaken = planned.ops.iter().any(|op| op.paths().any(|path| failed.meets(path)));
             let applied = if overtaken {
                 self.discard(std::mem::take(&mut planned.aids));
                 Err(StoreError::Overtaken)
@@ -47,11 +47,15 @@ impl Core {
                 Err(error) if ticket.is_none() || self.poisoned.is_some() => {
                     // Acknowledged already, or half taken back: opening the store again completes it.
                     let error = self.poison(error);
-                    round.settle(ticket, Err(error.clone()));
+                    let rest = waiting.map(|pending| pending.ticket);
+                    let refused = refused.into_iter().map(|(ticket, _)| ticket);
+                    for ticket in refused.chain([ticket]).chain(rest) {
+                        round.settle(ticket, Err(error.clone()));
+                    }
                     return Err(error);
                 }
                 Err(error) => {
-                    failed.extend(planned.steps.iter().flat_map(Step::paths).cloned());
+                    failed.extend(planned.ops.iter().flat_map(Op::paths).cloned());
                     aborts.push(Record::Abort(index));
                     refused.push((ticket, error));
                 }

@@ -25,7 +25,7 @@ const MAX_GROUP_BYTES: u64 = 4 << 20;
 /// What a record needs in the log besides its operations, with room for records before it.
 const RECORD_OVERHEAD: u64 = 256;
 
-type Outcome = Result<Receipt, StoreError>;
+pub(super) type Outcome = Result<Receipt, StoreError>;
 
 /// A file that is open because it was changed since the last checkpoint, or is about to be.
 pub(super) struct Tracked {
@@ -78,18 +78,25 @@ pub(super) struct Core {
     pub(super) findings: Vec<Finding>,
 }
 
+/// Who is told what became of a batch, by its place in the group.
+pub(super) type Tell<'a> = &'a mut dyn FnMut(usize, Outcome);
+
 /// Batches that come to the log together.
-#[derive(Default)]
-pub(super) struct Round {
+pub(super) struct Round<'a> {
     planned: Vec<(usize, Planned)>,
     bytes: u64,
-    results: Vec<Outcome>,
+    tell: Tell<'a>,
 }
 
-impl Round {
+impl<'a> Round<'a> {
+    fn new(tell: Tell<'a>) -> Round<'a> {
+        Round { planned: Vec::new(), bytes: 0, tell }
+    }
+
+    /// Tells whoever waits for a batch, at once: it can go on while others are still being applied.
     pub(super) fn settle(&mut self, ticket: Option<usize>, outcome: Outcome) {
-        if let Some(slot) = ticket.and_then(|ticket| self.results.get_mut(ticket)) {
-            *slot = outcome;
+        if let Some(ticket) = ticket {
+            (self.tell)(ticket, outcome);
         }
     }
 }
@@ -117,10 +124,9 @@ impl Core {
         }
     }
 
-    /// Commits several independent batches with one flush; each gets its own answer.
-    pub(super) fn commit_group(&mut self, batches: Vec<(Vec<Step>, Durability)>) -> Vec<Outcome> {
-        let mut round = Round::default();
-        round.results.resize_with(batches.len(), || Err(StoreError::Overtaken));
+    /// Commits several independent batches with one flush; each gets its own answer, once.
+    pub(super) fn commit_group(&mut self, batches: Vec<(Vec<Step>, Durability)>, tell: Tell<'_>) {
+        let mut round = Round::new(tell);
         for (ticket, (steps, durability)) in batches.into_iter().enumerate() {
             if let Err(error) = self.admit(ticket, steps, durability, &mut round) {
                 round.settle(Some(ticket), Err(error));
@@ -133,7 +139,6 @@ impl Core {
             // The commits are safe whatever becomes of this; if it fails, the next one is told.
             drop(self.checkpoint());
         }
-        round.results
     }
 
     fn admit(
@@ -141,7 +146,7 @@ impl Core {
         ticket: usize,
         steps: Vec<Step>,
         durability: Durability,
-        round: &mut Round,
+        round: &mut Round<'_>,
     ) -> Result<(), StoreError> {
         self.usable()?;
         let steps = tidy(steps)?;
@@ -160,7 +165,7 @@ impl Core {
             return Err(error);
         }
         self.outlook.add(&planned);
-        self.lives.note(&planned.steps);
+        self.lives.note(&planned.ops);
         round.bytes += size;
         round.planned.push((ticket, planned));
         Ok(())
@@ -183,7 +188,7 @@ impl Core {
     }
 
     /// Makes sure that a record of `size` bytes fits into the log.
-    fn make_room(&mut self, size: u64, round: &mut Round) -> Result<(), StoreError> {
+    fn make_room(&mut self, size: u64, round: &mut Round<'_>) -> Result<(), StoreError> {
         if round.bytes > 0 && round.bytes + size > MAX_GROUP_BYTES {
             self.complete_round(round)?;
         }
@@ -204,7 +209,7 @@ impl Core {
     }
 
     /// Writes what the round has planned, and flushes and applies it if anybody asked for that.
-    fn write_round(&mut self, round: &mut Round) -> Result<(), StoreError> {
+    fn write_round(&mut self, round: &mut Round<'_>) -> Result<(), StoreError> {
         if round.planned.is_empty() {
             return Ok(());
         }
@@ -223,12 +228,12 @@ impl Core {
     }
 
     /// Writes, flushes and applies everything that came before.
-    fn complete_round(&mut self, round: &mut Round) -> Result<(), StoreError> {
+    fn complete_round(&mut self, round: &mut Round<'_>) -> Result<(), StoreError> {
         let done = self.log_round(round).and_then(|()| self.complete_pending(round));
         done.inspect_err(|error| self.fail_round(round, error))
     }
 
-    fn fail_round(&mut self, round: &mut Round, error: &StoreError) {
+    fn fail_round(&mut self, round: &mut Round<'_>, error: &StoreError) {
         for (ticket, planned) in std::mem::take(&mut round.planned) {
             self.discard(planned.aids);
             round.settle(Some(ticket), Err(error.clone()));
@@ -241,7 +246,7 @@ impl Core {
     }
 
     /// Writes the records of the round into the log.
-    fn log_round(&mut self, round: &mut Round) -> Result<(), StoreError> {
+    fn log_round(&mut self, round: &mut Round<'_>) -> Result<(), StoreError> {
         if round.planned.is_empty() {
             return Ok(());
         }
@@ -278,7 +283,7 @@ impl Core {
     }
 
     /// Flushes the log and applies all that is pending.
-    fn complete_pending(&mut self, round: &mut Round) -> Result<(), StoreError> {
+    fn complete_pending(&mut self, round: &mut Round<'_>) -> Result<(), StoreError> {
         if self.pending.is_empty() {
             return Ok(());
         }
@@ -289,7 +294,7 @@ impl Core {
     /// Applies commits that were acknowledged as written, so that they can be read.
     pub(super) fn complete(&mut self) -> Result<(), StoreError> {
         self.usable()?;
-        self.complete_pending(&mut Round::default())
+        self.complete_pending(&mut Round::new(&mut |_, _| {}))
     }
 
     /// Flushes what the log says about these names, so that they can begin another life.

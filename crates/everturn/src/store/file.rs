@@ -1,5 +1,6 @@
 //! The store that keeps plain files on a disk.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,7 +11,7 @@ use super::locks::{Holder, ScopeLocks};
 use super::log::own;
 use super::quarantine::ensure_dir;
 use super::recover::waiting_commits;
-use super::{Durability, Receipt, Step, Store, StoreError, Writer};
+use super::{Durability, OWN_DIR, Receipt, Step, Store, StoreError, Writer};
 use crate::disk::{Access, Disk, Kind, Listing, Stat, read_range};
 use crate::finding::Finding;
 use crate::names::FilePath;
@@ -140,8 +141,12 @@ impl FileStore {
             }
         }
         let mut core = locked(&self.shared.core);
-        let mut done = core.commit_group(admitted).into_iter();
+        let mut done = BTreeMap::new();
+        core.commit_group(admitted, &mut |place, outcome| {
+            done.insert(place, outcome);
+        });
         self.shared.note_unseen(&core);
+        let mut done = done.into_values();
         let answer = |refused: Option<StoreError>| match refused {
             Some(error) => Err(error),
             None => done.next().unwrap_or(Err(StoreError::Overtaken)),
@@ -161,6 +166,11 @@ impl FileStore {
         let (shared, scopes) = (Arc::clone(&self.shared), scopes.to_vec());
         Ok(FileWriter { shared, scopes, locks: Some(locks) })
     }
+}
+
+/// Whether a path lies in Everturn's own directory, where nobody else writes.
+fn is_own(path: &FilePath) -> bool {
+    path.as_str().split('/').next() == Some(OWN_DIR)
 }
 
 fn check_root(disk: &dyn Disk) -> Result<(), StoreError> {
@@ -231,7 +241,7 @@ impl FileWriter {
     fn check(&self, steps: &[Step]) -> Result<(), StoreError> {
         let mut paths = steps.iter().flat_map(Step::paths);
         let outside = |path: &&FilePath| {
-            path.is_within(&own(&[])) || !self.scopes.iter().any(|scope| path.is_within(scope))
+            is_own(path) || !self.scopes.iter().any(|scope| path.is_within(scope))
         };
         match paths.find(outside) {
             Some(path) => Err(StoreError::OutsideScope { path: path.clone() }),

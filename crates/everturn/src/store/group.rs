@@ -6,10 +6,9 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::core::Core;
-use super::{Durability, Receipt, Step, StoreError};
+use super::core::{Core, Outcome};
+use super::{Durability, Step, StoreError};
 
-type Outcome = Result<Receipt, StoreError>;
 type Batch = (Vec<Step>, Durability);
 
 /// How many batches one leader takes along.
@@ -89,16 +88,12 @@ impl Queue {
             line.waiting.drain(..count).collect()
         };
         let batches = tickets.iter().filter_map(|ticket| locked(&ticket.batch).take()).collect();
-        let outcomes = core.commit_group(batches);
-        drop(core);
         let mut outcome = Err(StoreError::Overtaken);
-        for (ticket, result) in tickets.iter().zip(outcomes) {
-            if Arc::ptr_eq(ticket, mine) {
-                outcome = result;
-            } else {
-                ticket.tell(News::Done(result));
-            }
-        }
+        core.commit_group(batches, &mut |place, result| match tickets.get(place) {
+            Some(ticket) if !Arc::ptr_eq(ticket, mine) => ticket.tell(News::Done(result)),
+            _ => outcome = result,
+        });
+        drop(core);
         let mut line = locked(&self.line);
         match line.waiting.front() {
             Some(next) => next.tell(News::Lead),

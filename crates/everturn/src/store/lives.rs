@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 
 use super::Step;
+use super::record::Op;
 use crate::names::{FilePath, PathSet};
 
 /// In which way a file changes during one life.
@@ -61,17 +62,18 @@ impl Lives {
     }
 
     /// Takes note of a batch that is being logged.
-    pub(super) fn note(&mut self, steps: &[Step]) {
-        for step in steps {
-            match step {
-                Step::Append { file, .. } => {
+    pub(super) fn note(&mut self, ops: &[Op]) {
+        for op in ops {
+            match op {
+                Op::Cut { .. } => {}
+                Op::Append { file, .. } => {
                     self.ways.entry(file.clone()).or_insert(Way::Appended);
                 }
-                Step::Replace { file, .. } => {
+                Op::Replace { file, .. } => {
                     self.ways.insert(file.clone(), Way::Replaced);
                 }
-                Step::Rename { from, to } => self.end(vec![from.clone(), to.clone()]),
-                Step::Remove { path } => self.end(vec![path.clone()]),
+                Op::Rename { from, to } => self.end(vec![from.clone(), to.clone()]),
+                Op::Remove { path } => self.end(vec![path.clone()]),
             }
         }
     }

@@ -20,7 +20,6 @@ const MAX_BATCH_BYTES: usize = 1 << 30;
 
 /// A batch that is ready for the log.
 pub(super) struct Planned {
-    pub(super) steps: Vec<Step>,
     pub(super) ops: Vec<Op>,
     /// For each operation, what applying it needs besides.
     pub(super) aids: Vec<Aid>,
@@ -68,7 +67,7 @@ impl Outlook {
 
     pub(super) fn add(&mut self, planned: &Planned) {
         self.ends.extend(planned.ends.iter().map(|(file, end)| (file.clone(), *end)));
-        self.touched.extend(planned.steps.iter().flat_map(Step::paths).cloned());
+        self.touched.extend(planned.ops.iter().flat_map(Op::paths).cloned());
     }
 
     pub(super) fn clear(&mut self) {
@@ -165,14 +164,14 @@ pub(super) fn plan(
         ends: BTreeMap::new(),
         receipt: Receipt::default(),
     };
-    for step in &steps {
+    for step in steps {
         if let Err(error) = planner.step(step) {
             planner.core.discard(planner.aids);
             return Err(error);
         }
     }
     let Planner { ops, aids, ends, receipt, .. } = planner;
-    Ok(Planned { steps, ops, aids, durability, receipt, ends })
+    Ok(Planned { ops, aids, durability, receipt, ends })
 }
 
 struct Planner<'a> {
@@ -184,11 +183,11 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    fn step(&mut self, step: &Step) -> Result<(), StoreError> {
+    fn step(&mut self, step: Step) -> Result<(), StoreError> {
         match step {
-            Step::Append { file, at, lines } => self.append(file, *at, lines),
+            Step::Append { file, at, lines } => self.append(file, at, lines),
             Step::Replace { file, expect, bytes, secrecy } => {
-                self.replace(file, *expect, bytes, *secrecy)
+                self.replace(file, expect, bytes, secrecy)
             }
             Step::Rename { from, to } => self.rename(from, to),
             Step::Remove { path } => self.remove(path),
@@ -200,21 +199,20 @@ impl Planner<'_> {
         self.aids.push(aid);
     }
 
-    fn append(&mut self, file: &FilePath, at: At, lines: &[u8]) -> Result<(), StoreError> {
-        let planned = self.ends.get(file).or_else(|| self.core.outlook.ends.get(file)).copied();
+    fn append(&mut self, file: FilePath, at: At, lines: Vec<u8>) -> Result<(), StoreError> {
+        let planned = self.ends.get(&file).or_else(|| self.core.outlook.ends.get(&file)).copied();
         let tail = match planned {
             Some(end) => Place { len: end, end, newline: false },
-            None => self.mend_tail(file)?,
+            None => self.mend_tail(&file)?,
         };
-        check_place(file, at, tail.end, tail.len)?;
-        let mut bytes = Vec::with_capacity(lines.len() + 1);
+        check_place(&file, at, tail.end, tail.len)?;
+        let mut bytes = lines;
         if tail.newline {
-            bytes.push(b'\n');
+            bytes.insert(0, b'\n');
         }
-        bytes.extend_from_slice(lines);
         self.receipt.appended.push(tail.end + u64::from(tail.newline));
         self.ends.insert(file.clone(), tail.end + bytes.len() as u64);
-        self.push(Op::Append { file: file.clone(), at: tail.end, bytes }, Aid::Nothing);
+        self.push(Op::Append { file, at: tail.end, bytes }, Aid::Nothing);
         Ok(())
     }
 
@@ -246,19 +244,19 @@ impl Planner<'_> {
 
     fn replace(
         &mut self,
-        file: &FilePath,
+        file: FilePath,
         expect: Expect,
-        bytes: &[u8],
+        bytes: Vec<u8>,
         secrecy: Secrecy,
     ) -> Result<(), StoreError> {
-        let (old, old_mode) = self.present_content(file)?;
+        let (old, old_mode) = self.present_content(&file)?;
         let was = old.as_deref().map(Fingerprint::of);
         match expect {
             Expect::Absent if was.is_some() => {
-                return Err(StoreError::Taken { path: file.clone() });
+                return Err(StoreError::Taken { path: file });
             }
             Expect::Content(known) if was != Some(known) => {
-                return Err(StoreError::Changed { file: file.clone() });
+                return Err(StoreError::Changed { file });
             }
             _ => {}
         }
@@ -267,10 +265,9 @@ impl Planner<'_> {
         let temp = self.core.temp_name()?;
         let disk = &self.core.disk;
         let staged = disk.create(&temp, mode).map_err(StoreError::io("create", &temp))?;
-        let written = append_full(&*staged, bytes);
+        let written = append_full(&*staged, &bytes);
         let aid = Aid::Staged { temp: temp.clone(), file: staged, old, old_mode };
-        let op = Op::Replace { file: file.clone(), was, private, bytes: bytes.to_vec() };
-        self.push(op, aid);
+        self.push(Op::Replace { file, was, private, bytes }, aid);
         written.map_err(StoreError::io("write", &temp))
     }
 
@@ -288,23 +285,23 @@ impl Planner<'_> {
         Ok((Some(bytes), stat.mode))
     }
 
-    fn rename(&mut self, from: &FilePath, to: &FilePath) -> Result<(), StoreError> {
-        if !self.exists(from)? {
-            return Err(StoreError::Missing { path: from.clone() });
+    fn rename(&mut self, from: FilePath, to: FilePath) -> Result<(), StoreError> {
+        if !self.exists(&from)? {
+            return Err(StoreError::Missing { path: from });
         }
-        if self.exists(to)? {
-            return Err(StoreError::Taken { path: to.clone() });
+        if self.exists(&to)? {
+            return Err(StoreError::Taken { path: to });
         }
-        self.push(Op::Rename { from: from.clone(), to: to.clone() }, Aid::Nothing);
+        self.push(Op::Rename { from, to }, Aid::Nothing);
         Ok(())
     }
 
-    fn remove(&mut self, path: &FilePath) -> Result<(), StoreError> {
-        if !self.exists(path)? {
-            return Err(StoreError::Missing { path: path.clone() });
+    fn remove(&mut self, path: FilePath) -> Result<(), StoreError> {
+        if !self.exists(&path)? {
+            return Err(StoreError::Missing { path });
         }
         let temp = self.core.temp_name()?;
-        self.push(Op::Remove { path: path.clone() }, Aid::Aside { temp });
+        self.push(Op::Remove { path }, Aid::Aside { temp });
         Ok(())
     }
 

@@ -29,6 +29,18 @@ pub(super) enum Op {
 }
 
 impl Op {
+    /// The names that this touches.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &FilePath> {
+        let (first, second) = match self {
+            Op::Cut { file, .. } | Op::Append { file, .. } | Op::Replace { file, .. } => {
+                (file, None)
+            }
+            Op::Remove { path } => (path, None),
+            Op::Rename { from, to } => (from, Some(to)),
+        };
+        std::iter::once(first).chain(second)
+    }
+
     /// At least as many bytes as this takes up in a record.
     pub(super) fn size_at_most(&self) -> u64 {
         const FIELDS: u64 = 64;
