@@ -12,7 +12,7 @@ use super::{
     Access, Appended, Disk, DiskFile, DiskLock, Entry, FileId, Flush, Kind, Listing, Mode,
     PRIVATE_BITS, Sharing, Stat,
 };
-use crate::names::{FilePath, Name};
+use crate::names::{FilePath, Name, NameError};
 
 /// The real disk: everything below one directory.
 ///
@@ -83,17 +83,31 @@ impl RealDisk {
         Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
     }
 
+    /// What stands at a place within the root. A link is followed unless it leads out or to nothing.
+    fn stat_entry(&self, place: &Path) -> io::Result<Stat> {
+        let data = fs::symlink_metadata(place)?;
+        if !data.is_symlink() {
+            return Ok(stat_from(&data));
+        }
+        match place.canonicalize() {
+            Ok(target) if target.starts_with(&self.root) => Ok(stat_from(&fs::metadata(target)?)),
+            Ok(_outside) => Ok(Stat { kind: Kind::LinkOutside, ..stat_from(&data) }),
+            Err(_dangling) => Ok(stat_from(&data)),
+        }
+    }
+
     fn kind_of(&self, entry: &fs::DirEntry) -> io::Result<Kind> {
         let kind = entry.file_type()?;
         if !kind.is_symlink() {
             return Ok(kind_from(kind));
         }
-        match entry.path().canonicalize() {
-            Ok(place) if !place.starts_with(&self.root) => Ok(Kind::LinkOutside),
-            Ok(place) => Ok(kind_from(fs::metadata(place)?.file_type())),
-            Err(_dangling) => Ok(Kind::Other),
-        }
+        Ok(self.stat_entry(&entry.path())?.kind)
     }
+}
+
+/// Whether an error means that nothing stands there: no such name, or a file where a directory would be.
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn kind_from(kind: fs::FileType) -> Kind {
@@ -147,9 +161,9 @@ impl Disk for RealDisk {
     }
 
     fn stat(&self, path: &FilePath) -> io::Result<Option<Stat>> {
-        match fs::metadata(self.root.join(path.as_str())) {
-            Ok(data) => Ok(Some(stat_from(&data))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        match self.entry(path).and_then(|place| self.stat_entry(&place)) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(error) if is_absence(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -159,12 +173,13 @@ impl Disk for RealDisk {
         for entry in fs::read_dir(self.resolve(dir)?)? {
             let entry = entry?;
             let name = entry.file_name();
-            let name = name.to_string_lossy();
-            match Name::parse(&name) {
+            let shown = name.to_string_lossy();
+            let text = name.to_str().ok_or_else(|| NameError::NotUtf8 { name: shown.to_string() });
+            match text.and_then(Name::parse) {
                 Ok(name) => {
                     listing.entries.push(Entry { name, kind: self.kind_of(&entry)? });
                 }
-                Err(reason) => listing.refused.push((name.into_owned(), reason)),
+                Err(reason) => listing.refused.push((shown.into_owned(), reason)),
             }
         }
         listing.entries.sort_by(|a, b| a.name.cmp(&b.name));
@@ -196,6 +211,11 @@ impl Disk for RealDisk {
 
     fn lock(&self, path: &FilePath, sharing: Sharing) -> io::Result<Option<Box<dyn DiskLock>>> {
         let place = self.entry(path)?;
+        if fs::symlink_metadata(&place).is_ok_and(|data| data.is_symlink()) {
+            // Whoever holds a lock writes into its file, which must not be somebody else's.
+            let message = "is a link, and a lock must be a file";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+        }
         loop {
             let file =
                 File::options().read(true).write(true).create(true).truncate(false).open(&place)?;
