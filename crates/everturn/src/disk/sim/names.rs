@@ -339,8 +339,14 @@ impl World {
 
     pub(super) fn rename(&mut self, from: &FilePath, to: &FilePath) -> io::Result<()> {
         let node = self.tree.node(from).ok_or(io::ErrorKind::NotFound)?;
+        if from == to {
+            return Ok(());
+        }
         if !has_parent(&self.tree.seen, to) {
             return Err(io::ErrorKind::NotFound.into());
+        }
+        if to.is_within(from) {
+            return Err(io::ErrorKind::InvalidInput.into());
         }
         if let Some(target) = self.tree.node(to) {
             let files = matches!((node, target), (Node::File(_), Node::File(_)));
