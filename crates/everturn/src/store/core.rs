@@ -138,16 +138,16 @@ impl Core {
         round: &mut Round,
     ) -> Result<(), StoreError> {
         self.usable()?;
-        let steps = tidy(steps)?;
+        let tidy = tidy(steps)?;
         self.ensure_log()?;
-        if self.outlook.blocks(&steps) || !self.lives.clashes(&steps).is_empty() {
+        if self.outlook.blocks(&tidy.steps) || !self.lives.clashes(&tidy.steps).is_empty() {
             self.complete_round(round)?;
-            let clashes = self.lives.clashes(&steps);
+            let clashes = self.lives.clashes(&tidy.steps);
             if !clashes.is_empty() {
                 self.settle(clashes)?;
             }
         }
-        let planned = plan(self, steps, durability)?;
+        let planned = plan(self, tidy, durability)?;
         let size = record_size(&planned);
         if let Err(error) = self.make_room(size, round) {
             self.discard(planned.aids);

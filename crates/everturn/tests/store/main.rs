@@ -7,5 +7,6 @@ mod crash;
 mod disks;
 mod faults;
 mod flushes;
+mod suite;
 mod support;
 mod workload;
