@@ -150,6 +150,18 @@ fn a_rename_is_safe_once_both_directories_are_flushed() {
 }
 
 #[test]
+fn a_rename_into_a_new_directory_never_loses_both_names() {
+    let disk = SimDisk::new();
+    disk.put(&path("a/f"), b"1");
+    disk.create_dir(&path("b")).unwrap();
+    disk.create_dir(&path("b/c")).unwrap();
+    disk.create_dir(&path("d")).unwrap();
+    disk.rename(&path("a/f"), &path("b/c/f")).unwrap();
+    flush_names(&disk, &["a"]);
+    assert_eq!(names(&cut(&disk, Data::Lost, Names::Lost)), ["a/", "b/", "b/c/", "b/c/f"]);
+}
+
+#[test]
 fn a_lost_rename_over_a_file_brings_the_old_file_back() {
     let disk = SimDisk::new();
     disk.put(&path("f"), b"old");
