@@ -32,13 +32,10 @@ impl Core {
         let mut failed: Vec<FilePath> = Vec::new();
         let mut aborts: Vec<Record> = Vec::new();
         let mut refused = Vec::new();
-        for pending in std::mem::take(&mut self.pending) {
+        let mut all = std::mem::take(&mut self.pending).into_iter();
+        while let Some(pending) = all.next() {
             let Pending { mut planned, index, ticket } = pending;
-            let meets = |path: &FilePath| {
-                failed.iter().any(|other| other.is_within(path) || path.is_within(other))
-            };
-            let overtaken = planned.steps.iter().flat_map(|step| step.paths()).any(meets);
-            let applied = if overtaken {
+            let applied = if planned.meets(&failed) {
                 self.discard(std::mem::take(&mut planned.aids));
                 Err(StoreError::Overtaken)
             } else {
@@ -48,8 +45,16 @@ impl Core {
                 Ok(()) => round.settle(ticket, Ok(std::mem::take(&mut planned.receipt))),
                 Err(error) if ticket.is_none() || self.poisoned.is_some() => {
                     // Acknowledged already, or half taken back: opening the store again completes it.
+                    // So it does with those that come after, and those whose abort was not noted.
                     let error = self.poison(error);
-                    round.settle(ticket, Err(error.clone()));
+                    let noted = refused.into_iter().map(|(ticket, _)| ticket);
+                    let rest = all.map(|pending| {
+                        self.discard(pending.planned.aids);
+                        pending.ticket
+                    });
+                    for ticket in noted.chain([ticket]).chain(rest) {
+                        round.settle(ticket, Err(error.clone()));
+                    }
                     return Err(error);
                 }
                 Err(error) => {
@@ -60,6 +65,7 @@ impl Core {
             }
         }
         self.outlook.clear();
+        self.taken_back.extend(failed);
         let noted = self.note_aborts(&aborts);
         for (ticket, error) in refused {
             round.settle(ticket, Err(noted.clone().err().unwrap_or(error)));

@@ -65,6 +65,8 @@ pub(super) struct Core {
     lives: Lives,
     pub(super) outlook: Outlook,
     pub(super) pending: Vec<Pending>,
+    /// What batches touched that were taken back since the last one was planned.
+    pub(super) taken_back: Vec<FilePath>,
     /// Records that must stand before the next batch.
     preface: Vec<Record>,
     temp_count: u64,
@@ -104,6 +106,7 @@ impl Core {
             lives: Lives::default(),
             outlook: Outlook::default(),
             pending: Vec::new(),
+            taken_back: Vec::new(),
             preface: Vec::new(),
             temp_count: 0,
             poisoned: None,
@@ -147,9 +150,15 @@ impl Core {
                 self.settle(clashes)?;
             }
         }
+        self.taken_back.clear();
         let planned = plan(self, tidy, durability)?;
         let size = record_size(&planned);
-        if let Err(error) = self.make_room(size, round) {
+        let room = self.make_room(size, round).and_then(|()| {
+            // To make room, batches were applied on which this one may have been planned.
+            let overtaken = planned.meets(&self.taken_back);
+            if overtaken { Err(StoreError::Overtaken) } else { Ok(()) }
+        });
+        if let Err(error) = room {
             self.discard(planned.aids);
             return Err(error);
         }
@@ -215,6 +224,9 @@ impl Core {
         if flush {
             return self.complete_pending(round);
         }
+        if let Some(log) = &mut self.log {
+            log.promise();
+        }
         for pending in &mut self.pending {
             let receipt = std::mem::take(&mut pending.planned.receipt);
             round.settle(pending.ticket.take(), Ok(receipt));
@@ -272,7 +284,7 @@ impl Core {
     }
 
     pub(super) fn sync_log(&mut self, why: Flush) -> Result<(), StoreError> {
-        let Some(log) = &self.log else { return Ok(()) };
+        let Some(log) = &mut self.log else { return Ok(()) };
         let path = log.number.file();
         log.sync(why).map_err(|error| self.poison(StoreError::io("flush", &path)(error)))
     }

@@ -30,6 +30,14 @@ pub(super) struct Planned {
     ends: BTreeMap<FilePath, u64>,
 }
 
+impl Planned {
+    /// Whether it touches one of these names, something above or something below.
+    pub(super) fn meets(&self, names: &[FilePath]) -> bool {
+        let meets = |path: &FilePath| names.iter().any(|n| n.is_within(path) || path.is_within(n));
+        self.steps.iter().flat_map(Step::paths).any(meets)
+    }
+}
+
 /// What applying an operation needs besides the operation.
 pub(super) enum Aid {
     Nothing,
