@@ -7,6 +7,8 @@ mod crash;
 mod disks;
 mod faults;
 mod flushes;
+mod model;
+mod processes;
 mod suite;
 mod support;
 mod workload;
