@@ -153,6 +153,12 @@ impl Core {
             self.dirs.extend(dir.parent());
             undo.push(Undo::Remove { path: dir });
         }
+        for above in path.ancestors() {
+            let holder = above.parent();
+            if holder.is_some() && self.rooted.insert(above) {
+                self.dirs.extend(holder);
+            }
+        }
         done
     }
 
@@ -249,6 +255,7 @@ impl Core {
                 self.files.insert(place, tracked);
             }
         }
+        self.rooted.retain(|dir| !dir.is_within(from));
         let dirs = std::mem::take(&mut self.dirs);
         self.dirs = dirs.into_iter().map(|dir| dir.moved(from, to).unwrap_or(dir)).collect();
         Ok(())
@@ -262,6 +269,7 @@ impl Core {
                 Undo::Remove { path } => {
                     self.files.remove(&path);
                     self.dirs.remove(&path);
+                    self.rooted.remove(&path);
                     match self.disk.remove(&path) {
                         // Another program has put something into a directory that we made.
                         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}

@@ -62,6 +62,10 @@ pub(super) struct Core {
     pub(super) files: BTreeMap<FilePath, Tracked>,
     /// Directories in which names have changed since the last checkpoint.
     pub(super) dirs: BTreeSet<FilePath>,
+    /// Directories whose own names are among `dirs`, or were flushed since this process began.
+    ///
+    /// Whoever made a directory above our scopes may not have flushed its name, and may never do so.
+    pub(super) rooted: BTreeSet<FilePath>,
     lives: Lives,
     pub(super) outlook: Outlook,
     pub(super) pending: Vec<Pending>,
@@ -103,6 +107,7 @@ impl Core {
             log: None,
             files: BTreeMap::new(),
             dirs: BTreeSet::new(),
+            rooted: BTreeSet::new(),
             lives: Lives::default(),
             outlook: Outlook::default(),
             pending: Vec::new(),
