@@ -5,6 +5,7 @@
 
 mod crash;
 mod disks;
+mod failures;
 mod faults;
 mod flushes;
 mod model;

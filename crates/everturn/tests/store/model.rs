@@ -21,6 +21,7 @@ const FOUND: &[(&str, u64)] = &[
     ("filling a log that its maker had not filled erased its header", 80),
     ("lines torn behind those of another program were added again, and the torn ones kept", 430),
     ("a rename into a new directory lost both names", 1016),
+    ("a checkpoint left out the name of a directory that another process had made", 3746),
     ("a commit that was found absent came back with the next power cut", 3193),
 ];
 
