@@ -33,7 +33,7 @@ pub(crate) fn end(disk: &SimDisk, end: End) {
 }
 
 /// The states that may be found after a crash.
-fn allowed<'a>(promise: &'a Promise, how: End) -> Vec<&'a Files> {
+fn allowed(promise: &Promise, how: End) -> Vec<&Files> {
     let mut states = vec![&promise.certain];
     states.extend(&promise.possible);
     if matches!(how, End::PowerCut(_)) {

@@ -1,5 +1,6 @@
 //! The store, from the disk below it up to whole processes that die.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
 #![expect(clippy::panic, reason = "a test that cannot go on should say where")]
 #![expect(clippy::print_stdout, reason = "the suites say how much they tried")]
 

@@ -164,7 +164,7 @@ impl Run {
     fn lock(&mut self, index: usize) {
         let count = if self.random.once_in(3) { 2 } else { 1 };
         let mut scopes: Vec<FilePath> =
-            (0..count).map(|_| path(*self.random.pick(SCOPES))).collect();
+            (0..count).map(|_| path(self.random.pick::<&str>(SCOPES))).collect();
         scopes.dedup();
         self.say(format!("{index} locks {scopes:?}"));
         self.world.lock(index, scopes);
@@ -197,9 +197,9 @@ impl Run {
         }
         let process = self.world.living.remove(index);
         if self.random.once_in(2) {
-            process.store.close().unwrap()
+            process.store.close().unwrap();
         } else {
-            drop(process)
+            drop(process);
         }
         self.say("start".to_owned());
         self.world.start();

@@ -52,7 +52,7 @@ impl Maker {
 
     fn place(random: &mut Random, scopes: &[FilePath]) -> FilePath {
         if random.once_in(60) {
-            return path(*random.pick(&["", "z", ".everturn/x", "c"]));
+            return path(random.pick::<&str>(&["", "z", ".everturn/x", "c"]));
         }
         let scope = random.pick(scopes);
         if random.once_in(25) {
