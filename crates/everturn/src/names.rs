@@ -40,6 +40,12 @@ pub enum NameError {
         /// The first character that is not allowed.
         character: char,
     },
+    /// It is not text.
+    #[error("name {name:?} is not UTF-8")]
+    NotUtf8 {
+        /// The name, as far as it can be shown.
+        name: String,
+    },
     /// It is a device name on some systems, such as `CON` or `nul.json`.
     #[error("name {name:?} is reserved for a device on some systems")]
     Reserved {
@@ -282,6 +288,11 @@ impl PathSet {
 
     pub(crate) fn clear(&mut self) {
         self.0.clear();
+    }
+
+    /// Adds all paths of another set.
+    pub(crate) fn absorb(&mut self, mut other: PathSet) {
+        self.0.append(&mut other.0);
     }
 }
 

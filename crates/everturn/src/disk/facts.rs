@@ -1,6 +1,7 @@
-//! What the operating system knows of a file: kind, length, identity, permissions. Never its times.
+//! What the operating system knows of a name: kind, length, identity, permissions. Links are not followed,
+//! and times are not asked for.
 //!
-//! On Linux the times are left out on purpose. Since 6.13, asking for them makes the next write to the file
+//! On Linux the times are left out for speed. Since 6.13, asking for them makes the next write to the file
 //! take a finer time stamp, which dirties the inode and, on ext4, makes every flush of the log half as
 //! expensive again.
 
@@ -21,8 +22,8 @@ mod system {
     const WANTED: StatxFlags =
         StatxFlags::TYPE.union(StatxFlags::MODE).union(StatxFlags::INO).union(StatxFlags::SIZE);
 
-    pub(crate) fn of_path(path: &Path) -> io::Result<Stat> {
-        Ok(stat_from(&statx(CWD, path, AtFlags::empty(), WANTED)?))
+    pub(crate) fn of_entry(path: &Path) -> io::Result<Stat> {
+        Ok(stat_from(&statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, WANTED)?))
     }
 
     /// A directory from which paths are looked up: a shorter way than from the root of the system.
@@ -34,7 +35,7 @@ mod system {
 
     pub(crate) fn below(dir: &Base, path: &str) -> io::Result<Stat> {
         let path = if path.is_empty() { "." } else { path };
-        Ok(stat_from(&statx(dir, path, AtFlags::empty(), WANTED)?))
+        Ok(stat_from(&statx(dir, path, AtFlags::SYMLINK_NOFOLLOW, WANTED)?))
     }
 
     pub(crate) fn of_file(file: &File) -> io::Result<Stat> {
@@ -59,8 +60,8 @@ mod system {
 
     use super::{File, FileId, Kind, Path, Stat, io};
 
-    pub(crate) fn of_path(path: &Path) -> io::Result<Stat> {
-        Ok(stat_from(&path.metadata()?))
+    pub(crate) fn of_entry(path: &Path) -> io::Result<Stat> {
+        Ok(stat_from(&path.symlink_metadata()?))
     }
 
     pub(crate) type Base = std::path::PathBuf;
@@ -70,7 +71,7 @@ mod system {
     }
 
     pub(crate) fn below(dir: &Base, path: &str) -> io::Result<Stat> {
-        of_path(&dir.join(path))
+        of_entry(&dir.join(path))
     }
 
     pub(crate) fn of_file(file: &File) -> io::Result<Stat> {
@@ -88,4 +89,4 @@ mod system {
     }
 }
 
-pub(super) use system::{Base, base, below, of_file, of_path};
+pub(super) use system::{Base, base, below, of_entry, of_file};

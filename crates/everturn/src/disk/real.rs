@@ -1,18 +1,22 @@
 //! The files of the operating system, below one root.
 #![expect(clippy::disallowed_methods, reason = "this is the one place that touches real files")]
 
+use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Seek, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{
     Access, Appended, Disk, DiskFile, DiskLock, Entry, Flush, Kind, Listing, Mode, PRIVATE_BITS,
     Sharing, Stat, facts,
 };
-use crate::names::{FilePath, Name};
+use crate::names::{FilePath, Name, NameError};
+
+/// How many directories are remembered to lie within the root.
+const MAX_KNOWN_DIRS: usize = 4096;
 
 /// The real disk: everything below one directory.
 ///
@@ -22,6 +26,8 @@ pub struct RealDisk {
     /// The real path of the root, without links in it.
     root: PathBuf,
     base: facts::Base,
+    /// Directories that were found to lie within the root.
+    inside: Mutex<HashSet<Box<str>>>,
     flushes: Arc<AtomicU64>,
 }
 
@@ -33,7 +39,7 @@ impl RealDisk {
             return Err(io::ErrorKind::NotADirectory.into());
         }
         let base = facts::base(&root)?;
-        Ok(RealDisk { root, base, flushes: Arc::default() })
+        Ok(RealDisk { root, base, inside: Mutex::default(), flushes: Arc::default() })
     }
 
     /// The disk below `root`, which is created with the directories above it if need be.
@@ -85,22 +91,47 @@ impl RealDisk {
         Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
     }
 
+    /// Refuses a path whose directories lead out of the root. Asked often, so answers are remembered;
+    /// whatever opens or changes a file looks anew.
+    fn check_way(&self, path: &FilePath) -> io::Result<()> {
+        let Some((dir, _)) = path.as_str().rsplit_once('/') else { return Ok(()) };
+        let mut known = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.contains(dir) {
+            self.inside(self.root.join(dir).canonicalize()?)?;
+            if known.len() >= MAX_KNOWN_DIRS {
+                known.clear();
+            }
+            known.insert(dir.into());
+        }
+        Ok(())
+    }
+
+    /// What a link stands for: what it leads to, unless that lies outside or is nothing.
+    fn follow(&self, link: &Path, stat: Stat) -> Stat {
+        match link.canonicalize() {
+            Ok(target) if target.starts_with(&self.root) => {
+                facts::of_entry(&target).unwrap_or(stat)
+            }
+            Ok(_outside) => Stat { kind: Kind::LinkOutside, ..stat },
+            Err(_dangling) => stat,
+        }
+    }
+
     fn kind_of(&self, entry: &fs::DirEntry) -> io::Result<Kind> {
         let kind = entry.file_type()?;
         if kind.is_file() {
             Ok(Kind::File)
         } else if kind.is_dir() {
             Ok(Kind::Dir)
-        } else if !kind.is_symlink() {
-            Ok(Kind::Other)
         } else {
-            match entry.path().canonicalize() {
-                Ok(place) if !place.starts_with(&self.root) => Ok(Kind::LinkOutside),
-                Ok(place) => Ok(facts::of_path(&place)?.kind),
-                Err(_dangling) => Ok(Kind::Other),
-            }
+            Ok(self.follow(&entry.path(), facts::of_entry(&entry.path())?).kind)
         }
     }
+}
+
+/// Whether an error means that nothing stands there: no such name, or a file where a directory would be.
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn create_with(place: &Path, mode: Mode) -> io::Result<File> {
@@ -139,9 +170,13 @@ impl Disk for RealDisk {
     }
 
     fn stat(&self, path: &FilePath) -> io::Result<Option<Stat>> {
-        match facts::below(&self.base, path.as_str()) {
+        let looked = self.check_way(path).and_then(|()| facts::below(&self.base, path.as_str()));
+        match looked {
+            Ok(stat) if stat.kind == Kind::Other => {
+                Ok(Some(self.follow(&self.root.join(path.as_str()), stat)))
+            }
             Ok(stat) => Ok(Some(stat)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if is_absence(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -151,12 +186,13 @@ impl Disk for RealDisk {
         for entry in fs::read_dir(self.resolve(dir)?)? {
             let entry = entry?;
             let name = entry.file_name();
-            let name = name.to_string_lossy();
-            match Name::parse(&name) {
+            let shown = name.to_string_lossy();
+            let text = name.to_str().ok_or_else(|| NameError::NotUtf8 { name: shown.to_string() });
+            match text.and_then(Name::parse) {
                 Ok(name) => {
                     listing.entries.push(Entry { name, kind: self.kind_of(&entry)? });
                 }
-                Err(reason) => listing.refused.push((name.into_owned(), reason)),
+                Err(reason) => listing.refused.push((shown.into_owned(), reason)),
             }
         }
         listing.entries.sort_by(|a, b| a.name.cmp(&b.name));
@@ -188,6 +224,11 @@ impl Disk for RealDisk {
 
     fn lock(&self, path: &FilePath, sharing: Sharing) -> io::Result<Option<Box<dyn DiskLock>>> {
         let place = self.entry(path)?;
+        if fs::symlink_metadata(&place).is_ok_and(|data| data.is_symlink()) {
+            // Whoever holds a lock writes into its file, which must not be somebody else's.
+            let message = "is a link, and a lock must be a file";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+        }
         loop {
             let file =
                 File::options().read(true).write(true).create(true).truncate(false).open(&place)?;
@@ -202,7 +243,7 @@ impl Disk for RealDisk {
             }
             // The holder before us may have removed the file between our open and our lock; then the
             // lock is on a file that nobody else will find.
-            let named = facts::of_path(&place).ok().map(|stat| stat.id);
+            let named = facts::of_entry(&place).ok().map(|stat| stat.id);
             if named == Some(facts::of_file(&file)?.id) {
                 return Ok(Some(Box::new(RealLock { file, place })));
             }

@@ -35,8 +35,7 @@ impl Core {
         let mut waiting = std::mem::take(&mut self.pending).into_iter();
         while let Some(pending) = waiting.next() {
             let Pending { mut planned, index, ticket } = pending;
-            let overtaken = planned.ops.iter().any(|op| op.paths().any(|path| failed.meets(path)));
-            let applied = if overtaken {
+            let applied = if planned.meets(&failed) {
                 self.discard(std::mem::take(&mut planned.aids));
                 Err(StoreError::Overtaken)
             } else {
@@ -46,10 +45,14 @@ impl Core {
                 Ok(()) => round.settle(ticket, Ok(std::mem::take(&mut planned.receipt))),
                 Err(error) if ticket.is_none() || self.poisoned.is_some() => {
                     // Acknowledged already, or half taken back: opening the store again completes it.
+                    // So it does with those that come after, and those whose abort was not noted.
                     let error = self.poison(error);
-                    let rest = waiting.map(|pending| pending.ticket);
-                    let refused = refused.into_iter().map(|(ticket, _)| ticket);
-                    for ticket in refused.chain([ticket]).chain(rest) {
+                    let noted = refused.into_iter().map(|(ticket, _)| ticket);
+                    let rest = waiting.map(|pending| {
+                        self.discard(pending.planned.aids);
+                        pending.ticket
+                    });
+                    for ticket in noted.chain([ticket]).chain(rest) {
                         round.settle(ticket, Err(error.clone()));
                     }
                     return Err(error);
@@ -62,6 +65,7 @@ impl Core {
             }
         }
         self.outlook.clear();
+        self.taken_back.absorb(failed);
         let noted = self.note_aborts(&aborts);
         for (ticket, error) in refused {
             round.settle(ticket, Err(noted.clone().err().unwrap_or(error)));
@@ -148,6 +152,12 @@ impl Core {
         for dir in made {
             self.dirs.extend(dir.parent());
             undo.push(Undo::Remove { path: dir });
+        }
+        for above in path.ancestors() {
+            let holder = above.parent();
+            if holder.is_some() && self.rooted.insert(above) {
+                self.dirs.extend(holder);
+            }
         }
         done
     }
@@ -245,6 +255,7 @@ impl Core {
                 self.files.insert(place, tracked);
             }
         }
+        self.rooted.retain(|dir| !dir.is_within(from));
         let dirs = std::mem::take(&mut self.dirs);
         self.dirs = dirs.into_iter().map(|dir| dir.moved(from, to).unwrap_or(dir)).collect();
         Ok(())
@@ -258,6 +269,7 @@ impl Core {
                 Undo::Remove { path } => {
                     self.files.remove(&path);
                     self.dirs.remove(&path);
+                    self.rooted.remove(&path);
                     match self.disk.remove(&path) {
                         // Another program has put something into a directory that we made.
                         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}

@@ -11,7 +11,7 @@ use super::record::{Op, Record};
 use super::{Durability, Options, Receipt, Step, StoreError};
 use crate::disk::{Access, Disk, DiskFile, FileId, Flush, Kind};
 use crate::finding::Finding;
-use crate::names::FilePath;
+use crate::names::{FilePath, PathSet};
 
 /// How many files may wait to be flushed, and are open meanwhile.
 const MAX_OPEN_FILES: usize = 256;
@@ -65,9 +65,15 @@ pub(super) struct Core {
     pub(super) files: BTreeMap<FilePath, Tracked>,
     /// Directories in which names have changed since the last checkpoint.
     pub(super) dirs: BTreeSet<FilePath>,
+    /// Directories whose own names are among `dirs`, or were flushed since this process began.
+    ///
+    /// Whoever made a directory above our scopes may not have flushed its name, and may never do so.
+    pub(super) rooted: BTreeSet<FilePath>,
     lives: Lives,
     pub(super) outlook: Outlook,
     pub(super) pending: Vec<Pending>,
+    /// What batches touched that were taken back since the last one was planned.
+    pub(super) taken_back: PathSet,
     /// Records that must stand before the next batch.
     preface: Vec<Record>,
     temp_count: u64,
@@ -113,9 +119,11 @@ impl Core {
             log: None,
             files: BTreeMap::new(),
             dirs: BTreeSet::new(),
+            rooted: BTreeSet::new(),
             lives: Lives::default(),
             outlook: Outlook::default(),
             pending: Vec::new(),
+            taken_back: PathSet::default(),
             preface: Vec::new(),
             temp_count: 0,
             writers: 0,
@@ -149,18 +157,24 @@ impl Core {
         round: &mut Round<'_>,
     ) -> Result<(), StoreError> {
         self.usable()?;
-        let steps = tidy(steps)?;
+        let tidy = tidy(steps)?;
         self.ensure_log()?;
-        if self.outlook.blocks(&steps) || !self.lives.clashes(&steps).is_empty() {
+        if self.outlook.blocks(&tidy.steps) || !self.lives.clashes(&tidy.steps).is_empty() {
             self.complete_round(round)?;
-            let clashes = self.lives.clashes(&steps);
+            let clashes = self.lives.clashes(&tidy.steps);
             if !clashes.is_empty() {
                 self.settle(clashes)?;
             }
         }
-        let planned = plan(self, steps, durability)?;
+        self.taken_back.clear();
+        let planned = plan(self, tidy, durability)?;
         let size = record_size(&planned);
-        if let Err(error) = self.make_room(size, round) {
+        let room = self.make_room(size, round).and_then(|()| {
+            // To make room, batches were applied on which this one may have been planned.
+            let overtaken = planned.meets(&self.taken_back);
+            if overtaken { Err(StoreError::Overtaken) } else { Ok(()) }
+        });
+        if let Err(error) = room {
             self.discard(planned.aids);
             return Err(error);
         }
@@ -220,6 +234,9 @@ impl Core {
         if flush {
             return self.complete_pending(round);
         }
+        if let Some(log) = &mut self.log {
+            log.promise();
+        }
         for pending in &mut self.pending {
             let receipt = std::mem::take(&mut pending.planned.receipt);
             round.settle(pending.ticket.take(), Ok(receipt));
@@ -277,7 +294,7 @@ impl Core {
     }
 
     pub(super) fn sync_log(&mut self, why: Flush) -> Result<(), StoreError> {
-        let Some(log) = &self.log else { return Ok(()) };
+        let Some(log) = &mut self.log else { return Ok(()) };
         let path = log.number.file();
         log.sync(why).map_err(|error| self.poison(StoreError::io("flush", &path)(error)))
     }

@@ -199,10 +199,13 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // What cannot be done now is done by whoever opens the store next: the log has it.
-        drop(locked(&self.core).checkpoint());
+        let mut core = locked(&self.core);
+        let done = core.checkpoint();
         // The log must be free before the locks are, so that the next writer finds it.
-        locked(&self.core).log = None;
+        if let (Ok(()), Some(log)) = (done, core.log.take()) {
+            // What cannot be done now is done by whoever opens the store next: the log has it.
+            drop(log.close());
+        }
     }
 }
 

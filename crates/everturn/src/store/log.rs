@@ -85,6 +85,16 @@ impl LogNumber {
         let path = self.lock();
         disk.lock(&path, Sharing::Exclusive).map_err(StoreError::io("lock", &path))
     }
+
+    /// Whether whoever had the log last has ended without closing it, as its lock file tells.
+    ///
+    /// Then the disk may hold records that nobody sees: they were voided after a failure, and a power
+    /// cut would bring them back.
+    pub(super) fn was_abandoned(self, disk: &dyn Disk) -> Result<bool, StoreError> {
+        let path = self.lock();
+        let found = disk.stat(&path).map_err(StoreError::io("look at", &path))?;
+        Ok(found.is_some_and(|stat| stat.len > 0))
+    }
 }
 
 /// What a log holds.
@@ -190,12 +200,12 @@ pub(super) struct Log {
     pub(super) number: LogNumber,
     file: Box<dyn DiskFile>,
     /// Held as long as the log is in use; dropped last.
-    _lock: Box<dyn DiskLock>,
+    lock: Box<dyn DiskLock>,
     epoch: u64,
     link: u64,
     end: u64,
-    /// Where the last call wrote.
-    last_write: u64,
+    /// How far somebody was told that the records stand; what comes after may be voided.
+    promised: u64,
     /// How long the log may become in this epoch.
     capacity: u64,
     /// Records written in this epoch.
@@ -213,15 +223,16 @@ impl Log {
         let file = disk.open(&path, Access::Write).map_err(StoreError::io("open", &path))?;
         let scan = scan(&*file).map_err(StoreError::io("read", &path))?;
         let capacity = file.stat().map_err(StoreError::io("read", &path))?.len;
-        let (used, epoch) = (scan.damaged || !scan.records.is_empty(), scan.epoch);
+        let used = scan.damaged || !scan.records.is_empty() || number.was_abandoned(disk)?;
+        let epoch = scan.epoch;
         let mut log = Log {
             number,
             file,
-            _lock: lock,
+            lock,
             epoch,
             link: 0,
             end: RECORDS,
-            last_write: RECORDS,
+            promised: RECORDS,
             capacity,
             count: 0,
         };
@@ -234,6 +245,17 @@ impl Log {
         }
         // Otherwise nothing is lost with the new header, and the first commit's flush covers it.
         Ok(log)
+    }
+
+    /// Leaves a mark that stays if this process ends without [`Log::close`].
+    pub(super) fn mark_in_use(&self) -> Result<(), StoreError> {
+        let marked = self.lock.describe(b"in use");
+        marked.map_err(StoreError::io("write", &self.number.lock()))
+    }
+
+    /// Frees a log in which nothing is left to be done.
+    pub(super) fn close(self) -> Result<(), StoreError> {
+        self.lock.release().map_err(StoreError::io("free", &self.number.lock()))
     }
 
     fn secure_name(&self, disk: &dyn Disk) -> Result<(), StoreError> {
@@ -256,11 +278,11 @@ impl Log {
         let mut log = Log {
             number,
             file,
-            _lock: lock,
+            lock,
             epoch: 0,
             link: 0,
             end: RECORDS,
-            last_write: RECORDS,
+            promised: RECORDS,
             capacity,
             count: 0,
         };
@@ -304,7 +326,6 @@ impl Log {
         for record in records {
             link = record.encode(link, &mut bytes);
         }
-        self.last_write = self.end;
         if let Err(error) = write_full(&*self.file, self.end, &bytes) {
             self.void();
             return Err(error);
@@ -318,12 +339,23 @@ impl Log {
     /// After a failure, tries to keep records that are reported as failed from counting later.
     fn void(&self) {
         // If this fails too, or is lost, they may count after all: the caller calls the outcome open.
-        drop(write_full(&*self.file, self.last_write, &[0; HEAD]));
+        drop(write_full(&*self.file, self.promised, &[0; HEAD]));
+    }
+
+    /// Somebody is told that all records so far are written.
+    pub(super) fn promise(&mut self) {
+        self.promised = self.end;
     }
 
     /// Flushes what was written.
-    pub(super) fn sync(&self, why: Flush) -> io::Result<()> {
-        self.file.sync(why).inspect_err(|_| self.void())
+    pub(super) fn sync(&mut self, why: Flush) -> io::Result<()> {
+        let synced = self.file.sync(why);
+        if synced.is_ok() {
+            self.promise();
+        } else if self.promised < self.end {
+            self.void();
+        }
+        synced
     }
 
     /// Starts anew: all records so far no longer count.
@@ -337,6 +369,7 @@ impl Log {
         let (bytes, sum) = Slot::encode(epoch);
         write_full(&*self.file, (epoch % 2) * SLOT, &bytes)?;
         (self.epoch, self.link, self.end, self.count) = (epoch, sum, RECORDS, 0);
+        self.promise();
         Ok(())
     }
 }

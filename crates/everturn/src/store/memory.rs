@@ -7,9 +7,12 @@ use std::sync::{Arc, Mutex};
 
 use super::fingerprint::Fingerprint;
 use super::group::locked;
-use super::plan::tidy;
-use super::{At, Durability, Expect, Receipt, Secrecy, Step, Store, StoreError, Writer};
+use super::log::own;
+use super::plan::{check_place, complete, tidy};
+use super::{Durability, Expect, Receipt, Secrecy, Step, Store, StoreError, Writer};
 use crate::disk::{Entry, FileId, Kind, Listing, PRIVATE_BITS, Stat};
+use crate::finding::{Code, Finding};
+use crate::lines::Tail;
 use crate::names::FilePath;
 
 #[derive(Debug, Clone, Default)]
@@ -19,7 +22,8 @@ struct State {
     scopes: Vec<FilePath>,
 }
 
-/// A [`Store`] in memory, for tests and for trying things out. It keeps nothing.
+/// A [`Store`] in memory, for tests and for trying things out. It keeps nothing, and has no quarantine:
+/// what an append must cut off is reported and gone.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryStore {
     state: Arc<Mutex<State>>,
@@ -55,16 +59,24 @@ impl State {
         match step {
             Step::Append { file, at, lines } => {
                 let (bytes, _) = self.file(file)?;
-                let end = bytes.len() as u64;
-                if let At::Exactly(expected) = *at
-                    && expected != end
-                {
-                    return Err(StoreError::Moved { file: file.clone(), expected, found: end });
+                let len = bytes.len() as u64;
+                let tail = Tail::examine(bytes).map_err(StoreError::io("read", file))?;
+                check_place(file, *at, tail.good_end, len)?;
+                if tail.good_end < len {
+                    let message = "an incomplete record was cut off".to_owned();
+                    let (offset, code) = (Some(tail.good_end), Code::SetAside);
+                    let file = file.clone();
+                    receipt.findings.push(Finding { file, line: None, offset, code, message });
+                    bytes.truncate(usize::try_from(tail.good_end).unwrap_or(usize::MAX));
                 }
+                if tail.newline_missing {
+                    bytes.push(b'\n');
+                }
+                receipt.appended.push(bytes.len() as u64);
                 bytes.extend_from_slice(lines);
-                receipt.appended.push(end);
             }
             Step::Replace { file, expect, bytes, secrecy } => {
+                self.check_kind(file)?;
                 let known = self.files.get(file).map(|(bytes, _)| Fingerprint::of(bytes));
                 match expect {
                     Expect::Absent if known.is_some() => {
@@ -88,6 +100,7 @@ impl State {
                 if self.exists(to) {
                     return Err(StoreError::Taken { path: to.clone() });
                 }
+                self.check_kind(to)?;
                 self.add_parents(to);
                 let moved = |path: &FilePath| path.moved(from, to).unwrap_or_else(|| path.clone());
                 let files = std::mem::take(&mut self.files).into_iter();
@@ -105,12 +118,18 @@ impl State {
         Ok(())
     }
 
-    fn file(&mut self, file: &FilePath) -> Result<&mut (Vec<u8>, u32), StoreError> {
-        let blocked = file.ancestors().any(|above| self.files.contains_key(&above));
-        if blocked || self.dirs.contains(file) {
+    /// Refuses a name that is a directory's, or has a file above it.
+    fn check_kind(&self, path: &FilePath) -> Result<(), StoreError> {
+        let blocked = path.ancestors().any(|above| self.files.contains_key(&above));
+        if blocked || self.dirs.contains(path) {
             let reason = "a directory and a file cannot have the same name";
-            return Err(StoreError::BadStep { path: file.clone(), reason });
+            return Err(StoreError::BadStep { path: path.clone(), reason });
         }
+        Ok(())
+    }
+
+    fn file(&mut self, file: &FilePath) -> Result<&mut (Vec<u8>, u32), StoreError> {
+        self.check_kind(file)?;
         self.add_parents(file);
         Ok(self.files.entry(file.clone()).or_insert((Vec::new(), USUAL_BITS)))
     }
@@ -179,15 +198,19 @@ struct MemoryWriter {
 
 impl Writer for MemoryWriter {
     fn commit(&self, steps: Vec<Step>, _durability: Durability) -> Result<Receipt, StoreError> {
-        let outside = |path: &&FilePath| !self.scopes.iter().any(|scope| path.is_within(scope));
+        let outside = |path: &&FilePath| {
+            path.is_within(&own(&[])) || !self.scopes.iter().any(|scope| path.is_within(scope))
+        };
         if let Some(path) = steps.iter().flat_map(Step::paths).find(outside) {
             return Err(StoreError::OutsideScope { path: path.clone() });
         }
         let mut state = locked(&self.state);
         let (mut next, mut receipt) = (state.clone(), Receipt::default());
-        for step in tidy(steps)? {
-            next.apply(&step, &mut receipt)?;
+        let tidy = tidy(steps)?;
+        for step in &tidy.steps {
+            next.apply(step, &mut receipt)?;
         }
+        complete(&mut receipt, &tidy.joined);
         *state = next;
         Ok(receipt)
     }

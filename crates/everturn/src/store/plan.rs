@@ -29,6 +29,13 @@ pub(super) struct Planned {
     ends: BTreeMap<FilePath, u64>,
 }
 
+impl Planned {
+    /// Whether it touches one of these names, something above or something below.
+    pub(super) fn meets(&self, names: &PathSet) -> bool {
+        self.ops.iter().flat_map(Op::paths).any(|path| names.meets(path))
+    }
+}
+
 /// What applying an operation needs besides the operation.
 pub(super) enum Aid {
     Nothing,
@@ -80,10 +87,63 @@ fn bad(path: &FilePath, reason: &'static str) -> StoreError {
     StoreError::BadStep { path: path.clone(), reason }
 }
 
+/// A batch in which each file is appended to or replaced, not both.
+#[derive(Default)]
+pub(super) struct Tidy {
+    pub(super) steps: Vec<Step>,
+    /// How many appends the batch has had.
+    appends: usize,
+    /// Appends that were joined with a replacement: which they were, and where they start.
+    pub(super) joined: Vec<(usize, u64)>,
+}
+
+/// Adds the places of appends that were joined with a replacement to those of the others.
+pub(super) fn complete(receipt: &mut Receipt, joined: &[(usize, u64)]) {
+    for (index, at) in joined {
+        receipt.appended.insert((*index).min(receipt.appended.len()), *at);
+    }
+}
+
+impl Tidy {
+    fn add(&mut self, step: Step) -> Result<(), StoreError> {
+        match &step {
+            Step::Append { file, at, lines } => {
+                let index = self.appends;
+                self.appends += 1;
+                let replaced = self.steps.iter_mut().find_map(|earlier| match earlier {
+                    Step::Replace { file: same, bytes, .. } if same == file => Some(bytes),
+                    _ => None,
+                });
+                if let Some(bytes) = replaced {
+                    let end = bytes.len() as u64;
+                    check_place(file, *at, end, end)?;
+                    if bytes.last().is_some_and(|last| *last != b'\n') {
+                        let reason = "lines cannot follow a replacement without a final newline";
+                        return Err(bad(file, reason));
+                    }
+                    bytes.extend_from_slice(lines);
+                    self.joined.push((index, end));
+                    return Ok(());
+                }
+            }
+            Step::Replace { file, .. } => {
+                let same = |other: &Step| other.paths().any(|path| path == file);
+                if self.steps.iter().any(same) {
+                    let reason = "a file cannot be replaced after another change in one batch";
+                    return Err(bad(file, reason));
+                }
+            }
+            Step::Rename { .. } | Step::Remove { .. } => {}
+        }
+        self.steps.push(step);
+        Ok(())
+    }
+}
+
 /// Checks what can be checked without looking at the disk, and joins appends to a file with the
 /// replacement of the same file that precedes them.
-pub(super) fn tidy(steps: Vec<Step>) -> Result<Vec<Step>, StoreError> {
-    let mut tidy: Vec<Step> = Vec::with_capacity(steps.len());
+pub(super) fn tidy(steps: Vec<Step>) -> Result<Tidy, StoreError> {
+    let mut tidy = Tidy::default();
     let mut ended = PathSet::default();
     let mut size = 0;
     for step in steps {
@@ -115,34 +175,12 @@ pub(super) fn tidy(steps: Vec<Step>) -> Result<Vec<Step>, StoreError> {
         if size > MAX_BATCH_BYTES {
             return Err(bad(&FilePath::root(), "a batch of more than 1 GiB is too large"));
         }
-        add(&mut tidy, step)?;
+        tidy.add(step)?;
     }
     Ok(tidy)
 }
 
-fn add(steps: &mut Vec<Step>, step: Step) -> Result<(), StoreError> {
-    let earlier = steps.iter_mut().rev().find_map(|earlier| match (earlier, &step) {
-        (Step::Replace { file, bytes, .. }, Step::Append { file: same, .. }) if file == same => {
-            Some(bytes)
-        }
-        _ => None,
-    });
-    if let (Some(bytes), Step::Append { at, file, lines }) = (earlier, &step) {
-        check_place(file, *at, bytes.len() as u64, bytes.len() as u64)?;
-        bytes.extend_from_slice(lines);
-        return Ok(());
-    }
-    if let Step::Replace { file, .. } = &step {
-        let same = |other: &Step| other.paths().any(|path| path == file);
-        if steps.iter().any(same) {
-            return Err(bad(file, "a file cannot be replaced after another change in one batch"));
-        }
-    }
-    steps.push(step);
-    Ok(())
-}
-
-fn check_place(file: &FilePath, at: At, end: u64, len: u64) -> Result<(), StoreError> {
+pub(super) fn check_place(file: &FilePath, at: At, end: u64, len: u64) -> Result<(), StoreError> {
     match at {
         At::Exactly(expected) if expected != end && expected != len => {
             Err(StoreError::Moved { file: file.clone(), expected, found: len })
@@ -154,7 +192,7 @@ fn check_place(file: &FilePath, at: At, end: u64, len: u64) -> Result<(), StoreE
 /// Plans one batch; what was prepared for a batch that cannot be is cleared away.
 pub(super) fn plan(
     core: &mut Core,
-    steps: Vec<Step>,
+    tidy: Tidy,
     durability: Durability,
 ) -> Result<Planned, StoreError> {
     let mut planner = Planner {
@@ -164,13 +202,15 @@ pub(super) fn plan(
         ends: BTreeMap::new(),
         receipt: Receipt::default(),
     };
+    let Tidy { steps, joined, .. } = tidy;
     for step in steps {
         if let Err(error) = planner.step(step) {
             planner.core.discard(planner.aids);
             return Err(error);
         }
     }
-    let Planner { ops, aids, ends, receipt, .. } = planner;
+    let Planner { ops, aids, ends, mut receipt, .. } = planner;
+    complete(&mut receipt, &joined);
     Ok(Planned { ops, aids, durability, receipt, ends })
 }
 
@@ -219,7 +259,10 @@ impl Planner<'_> {
     /// Finds the end of a file, and plans to cut off what cannot stay there.
     fn mend_tail(&mut self, path: &FilePath) -> Result<Place, StoreError> {
         let (file, len) = match self.core.end_of(path)? {
-            End::Absent => return Ok(Place { len: 0, end: 0, newline: false }),
+            End::Absent => {
+                self.check_new(path)?;
+                return Ok(Place { len: 0, end: 0, newline: false });
+            }
             End::Known(len) => return Ok(Place { len, end: len, newline: false }),
             End::Open(file, len) => (file, len),
         };
@@ -250,6 +293,9 @@ impl Planner<'_> {
         secrecy: Secrecy,
     ) -> Result<(), StoreError> {
         let (old, old_mode) = self.present_content(&file)?;
+        if old.is_none() {
+            self.check_new(&file)?;
+        }
         let was = old.as_deref().map(Fingerprint::of);
         match expect {
             Expect::Absent if was.is_some() => {
@@ -292,6 +338,7 @@ impl Planner<'_> {
         if self.exists(&to)? {
             return Err(StoreError::Taken { path: to });
         }
+        self.check_new(&to)?;
         self.push(Op::Rename { from, to }, Aid::Nothing);
         Ok(())
     }
@@ -302,6 +349,26 @@ impl Planner<'_> {
         }
         let temp = self.core.temp_name()?;
         self.push(Op::Remove { path }, Aid::Aside { temp });
+        Ok(())
+    }
+
+    /// Refuses a new name that has, or will have, a file above it or something below it. The log must
+    /// never hold what cannot be done: whoever replays it would fail, every time.
+    fn check_new(&self, path: &FilePath) -> Result<(), StoreError> {
+        let clash = || bad(path, "a directory and a file cannot have the same name");
+        for op in &self.ops {
+            let (Op::Append { file, .. } | Op::Replace { file, .. }) = op else { continue };
+            if file != path && (file.is_within(path) || path.is_within(file)) {
+                return Err(clash());
+            }
+        }
+        for above in path.ancestors() {
+            match self.core.disk.stat(&above).map_err(StoreError::io("look at", &above))? {
+                None => {}
+                Some(stat) if stat.kind == Kind::Dir => break,
+                Some(_) => return Err(clash()),
+            }
+        }
         Ok(())
     }
 

@@ -105,7 +105,7 @@ fn shows(file: &dyn DiskFile, content: &Content) -> io::Result<bool> {
             for edit in edits {
                 if let Edit::Append { at, bytes } = edit {
                     let there = read_range(file, *at, at + bytes.len() as u64)? == *bytes;
-                    if !there && find(file, bytes)?.is_none() {
+                    if !there && find(file, bytes, <[u8]>::starts_with)?.is_none() {
                         return Ok(false);
                     }
                 }
@@ -124,18 +124,29 @@ fn is_ours(found: &[u8], before: &[Fingerprint], after: &[Vec<u8>]) -> bool {
     before.contains(&Fingerprint::of(found)) || after.iter().any(|bytes| is_remnant(found, bytes))
 }
 
-/// Where `bytes` stand in a file, at the start of a line.
-fn find(file: &dyn DiskFile, bytes: &[u8]) -> io::Result<Option<u64>> {
+/// Whether `found` begins with what a power cut can leave of `bytes`.
+fn starts_with_remnant(found: &[u8], bytes: &[u8]) -> bool {
+    is_remnant(found.get(..bytes.len()).unwrap_or(found), bytes)
+}
+
+/// Where `bytes` stand in a file, at the start of a line, as `matches` sees it.
+fn find(
+    file: &dyn DiskFile,
+    bytes: &[u8],
+    matches: fn(&[u8], &[u8]) -> bool,
+) -> io::Result<Option<u64>> {
     let (needle, len) = (bytes.strip_prefix(b"\n").unwrap_or(bytes), file.stat()?.len);
     let Some(first) = needle.first() else { return Ok(Some(0)) };
     let mut start = 0;
     while start < len {
         let window = read_range(file, start, start + SEARCH_CHUNK + needle.len() as u64)?;
-        let starts = window.iter().enumerate().filter(|(_, byte)| *byte == first);
+        // Beyond the chunk the window is too short to tell; the next one starts there.
+        let starts = (0..=SEARCH_CHUNK).zip(&window).filter(|(_, byte)| *byte == first);
         for (place, _) in starts {
+            let place = usize::try_from(place).map_err(io::Error::other)?;
             let before = place.checked_sub(1).and_then(|before| window.get(before));
             let line_start = before.map_or(start == 0, |byte| *byte == b'\n');
-            if line_start && window.get(place..).is_some_and(|rest| rest.starts_with(needle)) {
+            if line_start && window.get(place..).is_some_and(|rest| matches(rest, needle)) {
                 return Ok(Some(start + place as u64));
             }
         }
@@ -250,7 +261,13 @@ impl Recovery<'_> {
         bytes: &[u8],
     ) -> Result<(), StoreError> {
         let lines = bytes.strip_prefix(b"\n").unwrap_or(bytes);
-        if let Some(place) = find(file, bytes).map_err(StoreError::io("read", path))? {
+        let whole = find(file, bytes, <[u8]>::starts_with);
+        let place = whole.and_then(|place| match place {
+            // They may have come behind the lines of another program, and be torn there.
+            None => find(file, bytes, starts_with_remnant),
+            place => Ok(place),
+        });
+        if let Some(place) = place.map_err(StoreError::io("read", path))? {
             return write_full(file, place, lines).map_err(StoreError::io("write", path));
         }
         let len = file.stat().map_err(StoreError::io("look at", path))?.len;
@@ -398,10 +415,10 @@ impl Core {
         for number in LogNumber::all(&*self.disk)? {
             if Some(number) != own_number
                 && let Some(lock) = number.lock_exclusive(&*self.disk)?
-                && self.has_commits(number)?
+                && (number.was_abandoned(&*self.disk)? || self.has_commits(number)?)
             {
                 self.findings.extend(recover(&*self.disk, number)?);
-                Log::take_over(&*self.disk, number, lock)?;
+                Log::take_over(&*self.disk, number, lock)?.close()?;
             }
         }
         Ok(())
@@ -421,14 +438,19 @@ impl Core {
         for number in &numbers {
             if let Some(lock) = number.lock_exclusive(&*self.disk)? {
                 self.findings.extend(recover(&*self.disk, *number)?);
-                self.log = Some(Log::take_over(&*self.disk, *number, lock)?);
+                let mut log = Log::take_over(&*self.disk, *number, lock)?;
+                log.extend(self.options.log_size);
+                log.mark_in_use()?;
+                self.log = Some(log);
                 return Ok(());
             }
         }
         let next = numbers.last().map_or(1, |last| last.0 + 1);
         for number in (next..).map(LogNumber) {
             if let Some(lock) = number.lock_exclusive(&*self.disk)? {
-                self.log = Some(Log::create(&*self.disk, number, lock, self.options.log_size)?);
+                let log = Log::create(&*self.disk, number, lock, self.options.log_size)?;
+                log.mark_in_use()?;
+                self.log = Some(log);
                 break;
             }
         }

@@ -1,11 +1,16 @@
 //! The store, from the disk below it up to whole processes that die.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
 #![expect(clippy::panic, reason = "a test that cannot go on should say where")]
 #![expect(clippy::print_stdout, reason = "the suites say how much they tried")]
 
 mod crash;
 mod disks;
+mod failures;
 mod faults;
 mod flushes;
+mod model;
+mod processes;
+mod suite;
 mod support;
 mod workload;

@@ -77,6 +77,9 @@ impl DiskFile for SimFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
+        if self.access == Access::Read {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "opened for reading"));
+        }
         let mut world = self.disk.world();
         world.change(self.disk.pid)?;
         let len = usize::try_from(len).map_err(io::Error::other)?;

@@ -175,6 +175,15 @@ fn has_parent(names: &NameMap, path: &FilePath) -> bool {
 }
 
 impl Change {
+    /// The directory that this change made, or gave its name.
+    fn new_dir(&self) -> Option<&FilePath> {
+        match &self.what {
+            What::Add { path, node: Node::Dir } => Some(path),
+            What::Rename { to, node: Node::Dir, .. } => Some(to),
+            _ => None,
+        }
+    }
+
     fn apply(&self, names: &mut NameMap, keep_old_name: bool) {
         match &self.what {
             What::Add { path, node } => {
@@ -339,8 +348,14 @@ impl World {
 
     pub(super) fn rename(&mut self, from: &FilePath, to: &FilePath) -> io::Result<()> {
         let node = self.tree.node(from).ok_or(io::ErrorKind::NotFound)?;
+        if from == to {
+            return Ok(());
+        }
         if !has_parent(&self.tree.seen, to) {
             return Err(io::ErrorKind::NotFound.into());
+        }
+        if to.is_within(from) {
+            return Err(io::ErrorKind::InvalidInput.into());
         }
         if let Some(target) = self.tree.node(to) {
             let files = matches!((node, target), (Node::File(_), Node::File(_)));
@@ -364,11 +379,20 @@ impl World {
     }
 
     pub(super) fn sync_dir(&mut self, dir: &FilePath) {
-        for change in &mut self.tree.unflushed {
+        // A rename is one thing: whoever has made the old name go away for good has made the new one
+        // stay, and the directories in which it lies.
+        let mut moved: Vec<FilePath> = Vec::new();
+        for change in self.tree.unflushed.iter_mut().rev() {
             change.flushed |= change.dir.as_ref() == Some(dir);
             change.from_flushed |= change.from_dir.as_ref() == Some(dir);
-            // Whoever has made the old name go away for good has made the new one stay.
             change.flushed |= change.from_flushed;
+            change.flushed |=
+                change.new_dir().is_some_and(|new| moved.iter().any(|name| name.is_within(new)));
+            if let What::Rename { to, .. } = &change.what
+                && change.from_flushed
+            {
+                moved.push(to.clone());
+            }
         }
     }
 

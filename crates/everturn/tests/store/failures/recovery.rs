@@ -1,0 +1,111 @@
+//! Errors while the log of a dead process is replayed: opening fails, and nothing is lost.
+
+use everturn::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
+use everturn::store::{Durability, StoreError, Writer};
+
+use super::{EACCES, EIO, ENOSPC, LOST};
+use crate::support::{Files, append, data, open, path, readable, remove, rename, replace};
+
+/// A disk on which a process has died with much to be replayed, and what it must hold then.
+fn left(survival: Survival) -> (SimDisk, Files) {
+    let disk = SimDisk::new();
+    disk.put(&path("s/torn"), b"{}\n{\"torn");
+    disk.put(&path("s/old"), b"{}\n");
+    disk.put(&path("s/gone/file"), b"{}\n");
+    let store = open(&disk).unwrap();
+    let writer = store.lock_files(&[path("s")]).unwrap();
+    let steps = vec![
+        append("s/torn", "{\"a\":1}\n"),
+        append("s/new/log", "{\"a\":1}\n"),
+        replace("s/state", "{\"a\":1}"),
+        rename("s/old", "s/moved/old"),
+        remove("s/gone"),
+    ];
+    writer.commit(steps, Durability::Synced).unwrap();
+    writer.commit(vec![append("s/new/log", "{\"a\":2}\n")], Durability::Synced).unwrap();
+    let all = data(&disk);
+    disk.power_cut(survival);
+    (disk, all)
+}
+
+/// Fails one operation after the other while the store is opened; then it is opened again.
+fn every_failure_is_survived(trouble: Trouble, lasting: bool) -> u64 {
+    let mut places = 0;
+    for (data_left, names) in
+        [(Data::Lost, Names::Lost), (Data::Prefix, Names::Kept), (Data::Hole, Names::Prefix)]
+    {
+        let (disk, all) = left(Survival { data: data_left, names });
+        for ahead in 0.. {
+            let disk = disk.fork();
+            let reading = matches!(trouble, Trouble::ReadError(_));
+            let count = || if reading { disk.reads() } else { disk.changes() };
+            let at = count() + ahead;
+            disk.inject(Fault { at, trouble, lasting });
+            let opened = open(&disk);
+            let failed = count() > at;
+            let place = format!("{trouble:?} {ahead} ahead, {data_left:?} {names:?}");
+            if let Err(error) = &opened {
+                assert!(matches!(error, StoreError::Io { .. }), "{place}: {error:?}");
+            } else {
+                assert_eq!(
+                    readable(&data(&disk)),
+                    readable(&all),
+                    "{place}: opened without a word"
+                );
+            }
+            drop(opened);
+            disk.heal();
+            // Whatever the failed attempt has written may be lost again.
+            if ahead % 2 == 0 {
+                disk.power_cut(LOST);
+            }
+            drop(open(&disk).unwrap());
+            assert_eq!(readable(&data(&disk)), readable(&all), "{place}, opened again");
+            if !failed {
+                break;
+            }
+            places += 1;
+        }
+    }
+    places
+}
+
+#[test]
+fn a_replay_that_fails_is_an_error_and_can_be_tried_again() {
+    let mut places = 0;
+    for lasting in [false, true] {
+        for trouble in [
+            Trouble::Error(EIO),
+            Trouble::Error(ENOSPC),
+            Trouble::Error(EACCES),
+            Trouble::Short,
+            Trouble::FlushLost,
+            Trouble::ReadError(EIO),
+            Trouble::ReadError(EACCES),
+        ] {
+            places += every_failure_is_survived(trouble, lasting);
+        }
+    }
+    assert!(places > 300, "only {places}");
+    println!("replay: {places} places to fail at");
+}
+
+#[test]
+fn a_lock_that_cannot_replay_the_dead_is_not_given() {
+    let disk = SimDisk::new();
+    let living = open(&disk).unwrap();
+    let process = disk.process();
+    let options = crate::support::small_log();
+    let dying =
+        everturn::store::FileStore::open(std::sync::Arc::new(process.clone()), options).unwrap();
+    let writer = dying.lock_files(&[path("s")]).unwrap();
+    writer.commit(vec![append("s/log", "1\n")], Durability::Written).unwrap();
+    process.kill();
+    // The two locks are taken; the first change of the replay fails.
+    disk.inject(Fault { at: disk.changes() + 4, trouble: Trouble::Error(EIO), lasting: true });
+    assert!(matches!(living.lock_files(&[path("s")]), Err(StoreError::Io { .. })));
+    disk.heal();
+    let heir = living.lock_files(&[path("s")]).unwrap();
+    heir.commit(vec![append("s/log", "2\n")], Durability::Synced).unwrap();
+    assert_eq!(super::text(&disk, "s/log"), "1\n2\n");
+}
