@@ -27,7 +27,7 @@ pub struct RealDisk {
     root: PathBuf,
     base: facts::Base,
     /// Directories that were found to lie within the root.
-    inside: Mutex<HashSet<Box<str>>>,
+    known_dirs: Mutex<HashSet<Box<str>>>,
     flushes: Arc<AtomicU64>,
 }
 
@@ -39,7 +39,7 @@ impl RealDisk {
             return Err(io::ErrorKind::NotADirectory.into());
         }
         let base = facts::base(&root)?;
-        Ok(RealDisk { root, base, inside: Mutex::default(), flushes: Arc::default() })
+        Ok(RealDisk { root, base, known_dirs: Mutex::default(), flushes: Arc::default() })
     }
 
     /// The disk below `root`, which is created with the directories above it if need be.
@@ -95,7 +95,7 @@ impl RealDisk {
     /// whatever opens or changes a file looks anew.
     fn check_way(&self, path: &FilePath) -> io::Result<()> {
         let Some((dir, _)) = path.as_str().rsplit_once('/') else { return Ok(()) };
-        let mut known = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known_dirs.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.contains(dir) {
             self.inside(self.root.join(dir).canonicalize()?)?;
             if known.len() >= MAX_KNOWN_DIRS {
