@@ -39,6 +39,11 @@ impl Error {
         Error { exit, message: message.into(), cause: None, hint: None }
     }
 
+    /// Says what is wrong in words that fit the place better; causes, hint and exit code stay.
+    pub(crate) fn saying(self, message: impl Into<String>) -> Error {
+        Error { message: message.into(), ..self }
+    }
+
     /// Adds the error that led to this one; its own causes are printed as well.
     pub(crate) fn caused_by(mut self, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
         self.cause = Some(cause.into());

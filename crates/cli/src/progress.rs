@@ -40,7 +40,7 @@ impl Progress {
         }
     }
 
-    /// Takes the line away while something else is printed.
+    /// Takes the line away while something else is printed, which must not touch the line.
     pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         self.bar.suspend(print)
     }

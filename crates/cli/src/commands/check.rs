@@ -71,12 +71,6 @@ impl Printer<'_> {
     }
 
     fn print(&mut self, finding: &Finding) -> Result<(), Stop> {
-        self.print_line(finding)?;
-        // What is drawn over a bar must not stay in a buffer until the bar is back.
-        if self.progress.is_shown() { self.out.flush() } else { Ok(()) }
-    }
-
-    fn print_line(&mut self, finding: &Finding) -> Result<(), Stop> {
         let file = self.shown_path(&finding.file);
         let Finding { line, offset, code, message, .. } = finding;
         if self.json {
@@ -100,10 +94,17 @@ impl Printer<'_> {
 
 impl Watch for Printer<'_> {
     fn finding(&mut self, finding: Finding) {
-        if self.stopped.is_none() {
-            let progress = self.progress.clone();
-            self.stopped = progress.aside(|| self.print(&finding)).err();
+        if self.stopped.is_some() {
+            return;
         }
+        let progress = self.progress.clone();
+        let printed = if progress.is_shown() {
+            // What takes the place of the line must not stay in a buffer until the line is back.
+            progress.aside(|| self.print(&finding).and_then(|()| self.out.flush()))
+        } else {
+            self.print(&finding)
+        };
+        self.stopped = printed.err();
     }
 
     fn file(&mut self, file: &FilePath) {

@@ -13,7 +13,7 @@ use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::{faults, settings};
 
-/// Change files from batches on stdin, each batch whole or not at all
+/// Change files in batches, each whole or not at all
 ///
 /// Reads one batch per line and answers each with one line, as soon as the batch would survive a power
 /// cut. While it runs it is the only writer of the scopes. It ends at the end of the input, or at the
@@ -33,7 +33,7 @@ A batch:
   "new" (the file must not exist).
 
 The answer:
-  {"commit":1,"appended":[0],"findings":[]}"#)]
+  {"line":1,"appended":[0],"findings":[]}"#)]
 pub(crate) struct Args {
     /// What this process will be the only writer of: directories or files below the root
     #[arg(required = true, value_name = "SCOPE")]
@@ -114,7 +114,7 @@ fn read_batch(line: &str, number: u64) -> Result<Vec<Step>, Error> {
 
 fn answer(number: u64, receipt: &Receipt) -> String {
     let findings: Vec<String> = receipt.findings.iter().map(ToString::to_string).collect();
-    json!({"commit": number, "appended": receipt.appended, "findings": findings}).to_string()
+    json!({"line": number, "appended": receipt.appended, "findings": findings}).to_string()
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
@@ -133,7 +133,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
             continue;
         }
         let steps = read_batch(&line, number)?;
-        let receipt = writer.commit(steps, durability).map_err(Error::from)?;
+        let refused =
+            |cause| Error::from(cause).saying(format!("line {number} of the input cannot be done"));
+        let receipt = writer.commit(steps, durability).map_err(refused)?;
         writeln!(context.out, "{}", answer(number, &receipt))?;
         // The answer is a promise, and a promise that stays in a buffer helps nobody.
         context.out.flush()?;

@@ -1,0 +1,132 @@
+//! `everturn check` on whatever a disk may hold: each bad input gets its answer, and nothing else does.
+#![expect(clippy::disallowed_methods, reason = "the test makes the files that are checked")]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::everturn::{command, run};
+
+/// What `check --json` says of a directory: its findings, and the exit code.
+fn check(dir: &Path, words: &[&str]) -> (Vec<Value>, Option<i32>) {
+    let mut everturn = command(dir);
+    everturn.args(["check", "--json"]).args(words);
+    let output = run(everturn, "");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "status is for people");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let finding = |line| serde_json::from_str(line).expect("one finding per line");
+    (text.lines().map(finding).collect(), output.status.code())
+}
+
+/// Checks a directory with one file; the findings must have these lines, offsets and codes.
+fn expect(name: &str, content: &[u8], findings: &[(Option<u64>, Option<u64>, &str)]) {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join(name), content).unwrap();
+    let (found, code) = check(dir.path(), &["."]);
+    let facts: Vec<_> = found
+        .iter()
+        .map(|finding| {
+            let number = |field: &str| finding.get(field).and_then(Value::as_u64);
+            let text = |field: &str| finding.get(field).and_then(Value::as_str).unwrap();
+            assert_eq!(text("file"), format!("./{name}"));
+            assert!(!text("message").is_empty());
+            (number("line"), number("offset"), text("code"))
+        })
+        .collect();
+    assert_eq!(facts, findings, "{name}: {:?}", String::from_utf8_lossy(content));
+    assert_eq!(code, Some(if findings.is_empty() { 0 } else { 3 }));
+}
+
+#[test]
+fn good_files_have_no_findings_whatever_their_style() {
+    expect("a.jsonl", b"", &[]);
+    expect("a.jsonl", b"{\"a\":1}\n{\"b\":2}\n", &[]);
+    expect("a.jsonl", b"\xef\xbb\xbf{\"a\":1}\r\n\r\n{\"b\":2}", &[]);
+    expect(
+        "a.ndjson",
+        b"{\"lone\":\"\\ud800\",\"huge\":1e999,\"long\":123456789012345678901}\n",
+        &[],
+    );
+    expect("a.json", b"{\"version\": 1}", &[]);
+    expect("a.json", b"\xef\xbb\xbf[]\r\n", &[]);
+    expect("notes.txt", b"{{{", &[]);
+}
+
+#[test]
+fn damage_in_lines_is_found_where_it_is() {
+    expect("a.jsonl", b"{\"a\":1}\n{\"b\":", &[(Some(2), Some(8), "torn-tail")]);
+    expect("a.jsonl", b"{\"a\":1}\n\0\0\0", &[(Some(2), Some(8), "nul-tail")]);
+    expect("a.jsonl", b"{\"a\":1}\nnoise\n{\"b\":2}\n", &[(Some(2), Some(8), "bad-line")]);
+    expect("a.jsonl", b"{\"a\":1}{\"b\":2}\n", &[(Some(1), Some(7), "glued-records")]);
+    expect("a.jsonl", b"{\"a\":\"\xff\"}\n", &[(Some(1), Some(0), "not-utf8")]);
+}
+
+#[test]
+fn damage_in_documents_is_found_where_it_is() {
+    expect("a.json", b"", &[(None, None, "empty-document")]);
+    expect("a.json", b"{\n  // no\n}", &[(Some(2), Some(4), "bad-document")]);
+    expect("a.json", b"{\"a\":1,\"a\":2}", &[(Some(1), Some(7), "duplicate-key")]);
+}
+
+#[test]
+fn deep_nesting_and_long_lines_are_only_data() {
+    let deep = format!("{}{}\n", "[".repeat(10_000), "]".repeat(10_000));
+    expect("deep.jsonl", deep.as_bytes(), &[]);
+    expect("deep.json", deep.as_bytes(), &[]);
+    let long = format!("{{\"text\":\"{}\"}}\n", "x".repeat(100_000_000));
+    expect("long.jsonl", long.as_bytes(), &[]);
+    expect("long.json", long.as_bytes(), &[]);
+}
+
+#[test]
+fn a_directory_is_read_to_the_end_and_each_finding_names_its_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let below = dir.path().join("sessions/one");
+    fs::create_dir_all(&below).unwrap();
+    fs::write(below.join("a.jsonl"), "{}\n{").unwrap();
+    fs::write(below.join("b.json"), "{").unwrap();
+    fs::write(below.join("c.json"), "{}").unwrap();
+    fs::write(below.join("nul.json"), "{}").unwrap();
+    let outside = tempfile::tempdir().unwrap();
+    symlink(outside.path(), below.join("elsewhere")).unwrap();
+    let (found, code) = check(dir.path(), &["sessions"]);
+    let facts: Vec<(&str, &str)> = found
+        .iter()
+        .map(|finding| {
+            let text = |field: &str| finding.get(field).and_then(Value::as_str).unwrap();
+            (text("file"), text("code"))
+        })
+        .collect();
+    let expected = [
+        ("sessions/one", "bad-name"),
+        ("sessions/one/a.jsonl", "torn-tail"),
+        ("sessions/one/b.json", "bad-document"),
+        ("sessions/one/elsewhere", "link-outside"),
+    ];
+    assert_eq!(facts, expected);
+    assert_eq!(code, Some(3));
+    let (found, code) = check(dir.path(), &["sessions/one/c.json"]);
+    assert_eq!((found.len(), code), (0, Some(0)));
+}
+
+#[test]
+fn a_path_that_is_not_there_is_an_error_and_not_a_clean_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut everturn = command(dir.path());
+    everturn.args(["check", "nowhere"]);
+    let output = run(everturn, "");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: cannot read nowhere: "));
+}
+
+#[test]
+fn a_check_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("a.jsonl"), "{}\n{").unwrap();
+    check(dir.path(), &["."]);
+    let names: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(names, ["a.jsonl"]);
+    assert_eq!(fs::read(dir.path().join("a.jsonl")).unwrap(), b"{}\n{");
+}
