@@ -77,13 +77,16 @@ impl LogNumber {
         Ok(files.filter_map(|entry| LogNumber::parse(entry.name.as_str())).collect())
     }
 
-    /// Takes the log if its owner is gone; `None` if it lives.
-    pub(super) fn lock_exclusive(
+    /// Takes the log if its owner is gone; `None` if it lives, or another has taken it.
+    ///
+    /// Those who only look share it, so that they do not take each other for its owner.
+    pub(super) fn take(
         self,
         disk: &dyn Disk,
+        sharing: Sharing,
     ) -> Result<Option<Box<dyn DiskLock>>, StoreError> {
         let path = self.lock();
-        disk.lock(&path, Sharing::Exclusive).map_err(StoreError::io("lock", &path))
+        disk.lock(&path, sharing).map_err(StoreError::io("lock", &path))
     }
 
     /// Whether whoever had the log last has ended without closing it, as its lock file tells.

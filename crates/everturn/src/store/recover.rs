@@ -15,7 +15,8 @@ use super::plan::replaced_mode;
 use super::quarantine::{append_full, ensure_dir, fingerprint_range, set_aside};
 use super::replay::{Content, Edit, Ending, History, is_remnant};
 use crate::disk::{
-    Access, Disk, DiskFile, Flush, Kind, Mode, Stat, read_all, read_range, write_full,
+    Access, Disk, DiskFile, DiskLock, Flush, Kind, Mode, Sharing, Stat, read_all, read_range,
+    write_full,
 };
 use crate::finding::{Code, Finding};
 use crate::lines::Tail;
@@ -351,10 +352,20 @@ impl Recovery<'_> {
         }
     }
 
+    /// Whether a file that was replaced before its name ended shows what it was until then.
+    fn is_outdated(&self, path: &FilePath) -> Result<bool, StoreError> {
+        let Some(Content::Replaced { before, after, .. }) = self.history.files.get(path) else {
+            return Ok(false);
+        };
+        let file = self.disk.open(path, Access::Read).map_err(StoreError::io("open", path))?;
+        let found = read_all(&*file).map_err(StoreError::io("read", path))?;
+        Ok(is_ours(&found, before, after))
+    }
+
     /// A power cut can bring back the old name of something that has its new one.
     fn drop_old_name(&self, from: &FilePath, old: Stat, new: Stat) -> Result<(), StoreError> {
         let same = match old.kind {
-            Kind::File => old.id == new.id,
+            Kind::File => old.id == new.id || self.is_outdated(from)?,
             Kind::Dir => {
                 let listing = self.disk.list(from).map_err(StoreError::io("list", from))?;
                 listing.entries.is_empty() && listing.refused.is_empty()
@@ -387,14 +398,43 @@ pub(super) fn waiting_commits(disk: &dyn Disk) -> Result<usize, StoreError> {
     Ok(commits)
 }
 
+/// Keeps replaying apart from everything else: one process replays, or any number look around.
+///
+/// Without it, whoever takes a scope over could take a log that is just being replayed for one whose
+/// owner lives, and write into files that the replay is about to write.
+fn replay_lock(disk: &dyn Disk, sharing: Sharing) -> Result<Box<dyn DiskLock>, StoreError> {
+    let path = own(&["wal", "replay.lock"]);
+    let lock = disk.lock(&path, sharing).map_err(StoreError::io("lock", &path))?;
+    let holder = "which replays the commits of one that is gone".to_owned();
+    lock.ok_or(StoreError::Busy { scope: FilePath::root(), holder })
+}
+
 impl Core {
     /// Replays the logs of processes that are gone; leaves those of living ones alone.
     pub(super) fn recover_dead_logs(&mut self) -> Result<(), StoreError> {
         let own_number = self.log.as_ref().map(|log| log.number);
-        for number in LogNumber::all(&*self.disk)? {
-            if Some(number) != own_number
-                && let Some(lock) = number.lock_exclusive(&*self.disk)?
-                && (number.was_abandoned(&*self.disk)? || self.has_commits(number)?)
+        let mut numbers = LogNumber::all(&*self.disk)?;
+        numbers.retain(|number| Some(*number) != own_number);
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        let looking = replay_lock(&*self.disk, Sharing::Shared)?;
+        let mut dead = Vec::new();
+        for number in numbers {
+            if let Some(_free) = number.take(&*self.disk, Sharing::Shared)?
+                && self.needs_replay(number)?
+            {
+                dead.push(number);
+            }
+        }
+        drop(looking);
+        if dead.is_empty() {
+            return Ok(());
+        }
+        let _replaying = replay_lock(&*self.disk, Sharing::Exclusive)?;
+        for number in dead {
+            if let Some(lock) = number.take(&*self.disk, Sharing::Exclusive)?
+                && self.needs_replay(number)?
             {
                 self.findings.extend(recover(&*self.disk, number)?);
                 Log::take_over(&*self.disk, number, lock)?.close()?;
@@ -403,11 +443,13 @@ impl Core {
         Ok(())
     }
 
-    fn has_commits(&self, number: LogNumber) -> Result<bool, StoreError> {
-        Ok(read_log(&*self.disk, number)?.map_or(true, |history| history.commits > 0))
+    fn needs_replay(&self, number: LogNumber) -> Result<bool, StoreError> {
+        let history = read_log(&*self.disk, number)?;
+        let has_commits = history.map_or(true, |history| history.commits > 0);
+        Ok(has_commits || number.was_abandoned(&*self.disk)?)
     }
 
-    /// Makes sure that this process has a log: one that is left over, or a new one.
+    /// Makes sure that this process has a log: one that is left over and closed, or a new one.
     pub(super) fn ensure_log(&mut self) -> Result<(), StoreError> {
         if self.log.is_some() {
             return Ok(());
@@ -415,8 +457,10 @@ impl Core {
         ensure_dir(&*self.disk, &own(&["wal"]), &mut Vec::new())?;
         let numbers = LogNumber::all(&*self.disk)?;
         for number in &numbers {
-            if let Some(lock) = number.lock_exclusive(&*self.disk)? {
-                self.findings.extend(recover(&*self.disk, *number)?);
+            if let Some(lock) = number.take(&*self.disk, Sharing::Exclusive)?
+                && !self.needs_replay(*number)?
+            {
+                sweep(&*self.disk, &number.temp_prefix())?;
                 let log = Log::take_over(&*self.disk, *number, lock)?;
                 log.mark_in_use()?;
                 self.log = Some(log);
@@ -425,7 +469,7 @@ impl Core {
         }
         let next = numbers.last().map_or(1, |last| last.0 + 1);
         for number in (next..).map(LogNumber) {
-            if let Some(lock) = number.lock_exclusive(&*self.disk)? {
+            if let Some(lock) = number.take(&*self.disk, Sharing::Exclusive)? {
                 let log = Log::create(&*self.disk, number, lock, self.options.log_size)?;
                 log.mark_in_use()?;
                 self.log = Some(log);
