@@ -58,6 +58,15 @@ pub trait Disk: Send + Sync {
     /// The lock is a file, created if need be. It excludes others that ask by the same path, also within
     /// one process, and nobody else.
     fn lock(&self, path: &FilePath, sharing: Sharing) -> io::Result<Option<Box<dyn DiskLock>>>;
+
+    /// As [`Disk::lock`], but waits for the others, on a disk where that can be done.
+    fn wait_for_lock(
+        &self,
+        path: &FilePath,
+        sharing: Sharing,
+    ) -> io::Result<Option<Box<dyn DiskLock>>> {
+        self.lock(path, sharing)
+    }
 }
 
 /// An open file.
@@ -145,9 +154,10 @@ pub struct Stat {
     pub mode: u32,
 }
 
-/// Tells one file from another, whatever their names, while both exist.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct FileId(pub(crate) u64, pub(crate) u64);
+/// Tells one file from another, whatever their names: its device, its number there, and when it was made,
+/// because numbers are used again. All zero if there is nothing to tell them by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct FileId(pub(crate) u64, pub(crate) u64, pub(crate) u64);
 
 /// File or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,6 +188,8 @@ pub struct Entry {
     pub name: Name,
     /// What it names.
     pub kind: Kind,
+    /// Whether it is a symbolic link to that.
+    pub linked: bool,
 }
 
 /// Where an append went.
@@ -258,9 +270,11 @@ impl Source for dyn DiskFile + '_ {
 pub(crate) fn read_full(file: &dyn DiskFile, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
     let mut done = 0;
     while let Some(rest) = buf.get_mut(done..).filter(|rest| !rest.is_empty()) {
-        match file.read_at(offset + done as u64, rest)? {
-            0 => break,
-            n => done += n,
+        match file.read_at(offset + done as u64, rest) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(done)
@@ -285,9 +299,11 @@ pub(crate) fn read_range(file: &dyn DiskFile, start: u64, end: u64) -> io::Resul
 pub(crate) fn write_full(file: &dyn DiskFile, offset: u64, bytes: &[u8]) -> io::Result<()> {
     let mut done = 0;
     while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
-        match file.write_at(offset + done as u64, rest)? {
-            0 => return Err(io::ErrorKind::WriteZero.into()),
-            n => done += n,
+        match file.write_at(offset + done as u64, rest) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => done += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(())

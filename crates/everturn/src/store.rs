@@ -19,6 +19,7 @@ mod group;
 mod lives;
 mod locks;
 mod log;
+mod logs;
 mod memory;
 mod plan;
 mod quarantine;
@@ -30,8 +31,8 @@ pub use error::StoreError;
 pub use file::{FileStore, FileWriter, Options};
 pub use fingerprint::Fingerprint;
 pub use locks::Holder;
+pub(crate) use logs::log_findings;
 pub use memory::MemoryStore;
-pub(crate) use recover::log_findings;
 
 /// Everturn's own directory below the root: logs, locks, quarantine. Not part of anybody's data.
 pub const OWN_DIR: &str = ".everturn";

@@ -19,8 +19,11 @@ mod system {
 
     use super::{File, FileId, Kind, Path, Stat, io};
 
-    const WANTED: StatxFlags =
-        StatxFlags::TYPE.union(StatxFlags::MODE).union(StatxFlags::INO).union(StatxFlags::SIZE);
+    const WANTED: StatxFlags = StatxFlags::TYPE
+        .union(StatxFlags::MODE)
+        .union(StatxFlags::INO)
+        .union(StatxFlags::SIZE)
+        .union(StatxFlags::BTIME);
 
     pub(crate) fn of_entry(path: &Path) -> io::Result<Stat> {
         Ok(stat_from(&statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, WANTED)?))
@@ -50,13 +53,17 @@ mod system {
             _ => Kind::Other,
         };
         let device = (u64::from(data.stx_dev_major) << 32) | u64::from(data.stx_dev_minor);
-        Stat { kind, len: data.stx_size, id: FileId(device, data.stx_ino), mode: mode & 0o7777 }
+        let born = data.stx_btime.tv_sec.cast_unsigned().rotate_left(32)
+            ^ u64::from(data.stx_btime.tv_nsec);
+        let id = FileId(device, data.stx_ino, born);
+        Stat { kind, len: data.stx_size, id, mode: mode & 0o7777 }
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 mod system {
     use std::os::unix::fs::MetadataExt;
+    use std::time::UNIX_EPOCH;
 
     use super::{File, FileId, Kind, Path, Stat, io};
 
@@ -84,7 +91,8 @@ mod system {
             kind if kind.is_dir() => Kind::Dir,
             _ => Kind::Other,
         };
-        let id = FileId(data.dev(), data.ino());
+        let born = data.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let id = FileId(data.dev(), data.ino(), born.map_or(0, |age| age.as_nanos() as u64));
         Stat { kind, len: data.len(), id, mode: data.mode() & 0o7777 }
     }
 }

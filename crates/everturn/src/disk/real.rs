@@ -107,24 +107,53 @@ impl RealDisk {
     }
 
     /// What a link stands for: what it leads to, unless that lies outside or is nothing.
-    fn follow(&self, link: &Path, stat: Stat) -> Stat {
+    fn follow(&self, link: &Path, stat: Stat) -> io::Result<Stat> {
         match link.canonicalize() {
-            Ok(target) if target.starts_with(&self.root) => {
-                facts::of_entry(&target).unwrap_or(stat)
-            }
-            Ok(_outside) => Stat { kind: Kind::LinkOutside, ..stat },
-            Err(_dangling) => stat,
+            Ok(target) if target.starts_with(&self.root) => facts::of_entry(&target),
+            Ok(_outside) => Ok(Stat { kind: Kind::LinkOutside, ..stat }),
+            Err(error) if is_absence(&error) => Ok(stat),
+            Err(error) => Err(error),
         }
     }
 
-    fn kind_of(&self, entry: &fs::DirEntry) -> io::Result<Kind> {
-        let kind = entry.file_type()?;
-        if kind.is_file() {
-            Ok(Kind::File)
+    fn entry_of(&self, name: Name, found: &fs::DirEntry) -> io::Result<Entry> {
+        let kind = found.file_type()?;
+        let linked = kind.is_symlink();
+        let kind = if kind.is_file() {
+            Kind::File
         } else if kind.is_dir() {
-            Ok(Kind::Dir)
+            Kind::Dir
         } else {
-            Ok(self.follow(&entry.path(), facts::of_entry(&entry.path())?).kind)
+            self.follow(&found.path(), facts::of_entry(&found.path())?)?.kind
+        };
+        Ok(Entry { name, kind, linked })
+    }
+
+    fn lock_by(
+        &self,
+        path: &FilePath,
+        take: impl Fn(&File) -> Result<(), TryLockError>,
+    ) -> io::Result<Option<Box<dyn DiskLock>>> {
+        let place = self.entry(path)?;
+        if fs::symlink_metadata(&place).is_ok_and(|data| data.is_symlink()) {
+            // Whoever holds a lock writes into its file, which must not be somebody else's.
+            let message = "is a link, and a lock must be a file";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+        }
+        loop {
+            let file =
+                File::options().read(true).write(true).create(true).truncate(false).open(&place)?;
+            match take(&file) {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            // The holder before us may have removed the file between our open and our lock; then the
+            // lock is on a file that nobody else will find.
+            let named = facts::of_entry(&place).ok().map(|stat| stat.id);
+            if named == Some(facts::of_file(&file)?.id) {
+                return Ok(Some(Box::new(RealLock { file, place })));
+            }
         }
     }
 }
@@ -173,7 +202,7 @@ impl Disk for RealDisk {
         let looked = self.check_way(path).and_then(|()| facts::below(&self.base, path.as_str()));
         match looked {
             Ok(stat) if stat.kind == Kind::Other => {
-                Ok(Some(self.follow(&self.root.join(path.as_str()), stat)))
+                Ok(Some(self.follow(&self.root.join(path.as_str()), stat)?))
             }
             Ok(stat) => Ok(Some(stat)),
             Err(error) if is_absence(&error) => Ok(None),
@@ -189,9 +218,12 @@ impl Disk for RealDisk {
             let shown = name.to_string_lossy();
             let text = name.to_str().ok_or_else(|| NameError::NotUtf8 { name: shown.to_string() });
             match text.and_then(Name::parse) {
-                Ok(name) => {
-                    listing.entries.push(Entry { name, kind: self.kind_of(&entry)? });
-                }
+                Ok(name) => match self.entry_of(name, &entry) {
+                    Ok(entry) => listing.entries.push(entry),
+                    // It went away while we were looking.
+                    Err(error) if is_absence(&error) => {}
+                    Err(error) => return Err(error),
+                },
                 Err(reason) => listing.refused.push((shown.into_owned(), reason)),
             }
         }
@@ -223,31 +255,22 @@ impl Disk for RealDisk {
     }
 
     fn lock(&self, path: &FilePath, sharing: Sharing) -> io::Result<Option<Box<dyn DiskLock>>> {
-        let place = self.entry(path)?;
-        if fs::symlink_metadata(&place).is_ok_and(|data| data.is_symlink()) {
-            // Whoever holds a lock writes into its file, which must not be somebody else's.
-            let message = "is a link, and a lock must be a file";
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
-        }
-        loop {
-            let file =
-                File::options().read(true).write(true).create(true).truncate(false).open(&place)?;
-            let taken = match sharing {
-                Sharing::Shared => file.try_lock_shared(),
-                Sharing::Exclusive => file.try_lock(),
-            };
-            match taken {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(error)) => return Err(error),
-            }
-            // The holder before us may have removed the file between our open and our lock; then the
-            // lock is on a file that nobody else will find.
-            let named = facts::of_entry(&place).ok().map(|stat| stat.id);
-            if named == Some(facts::of_file(&file)?.id) {
-                return Ok(Some(Box::new(RealLock { file, place })));
-            }
-        }
+        self.lock_by(path, |file| match sharing {
+            Sharing::Shared => file.try_lock_shared(),
+            Sharing::Exclusive => file.try_lock(),
+        })
+    }
+
+    fn wait_for_lock(
+        &self,
+        path: &FilePath,
+        sharing: Sharing,
+    ) -> io::Result<Option<Box<dyn DiskLock>>> {
+        let take = |file: &File| match sharing {
+            Sharing::Shared => file.lock_shared(),
+            Sharing::Exclusive => file.lock(),
+        };
+        self.lock_by(path, |file| take(file).map_err(TryLockError::Error))
     }
 }
 

@@ -4,11 +4,12 @@ use std::io;
 
 use super::StoreError;
 use super::core::{Core, Pending, Round, Tracked};
+use super::fingerprint::Fingerprint;
 use super::log::own;
 use super::plan::{Aid, Planned};
-use super::quarantine::{append_full, ensure_dir};
+use super::quarantine::{append_full, ensure_dir, fingerprint_range};
 use super::record::{Op, Record};
-use crate::disk::{Access, Disk, DiskFile, Flush, Mode, read_all};
+use crate::disk::{Access, Disk, DiskFile, FileId, Flush, Mode, read_all};
 use crate::names::{FilePath, PathSet};
 
 /// How to take back one thing that was done.
@@ -113,10 +114,25 @@ impl Core {
         gone: &mut Vec<FilePath>,
     ) -> Result<(), StoreError> {
         match (op, aid) {
-            (Op::Cut { file, at, .. }, Aid::Kept { copy }) => self.cut(file, *at, copy, undo),
-            (Op::Append { file, bytes, .. }, _) => self.append(file, bytes, undo),
-            (Op::Replace { file, .. }, Aid::Staged { temp, file: staged, old, old_mode }) => {
-                let replaced = self.replace(file, &temp, staged, undo);
+            (Op::Cut { file, at, was }, Aid::Kept { copy }) => {
+                self.cut(file, *at, *was, copy, undo)
+            }
+            (Op::Append { file, at, bytes }, aid) => {
+                let landed = self.append(file, bytes, undo)?;
+                match aid {
+                    Aid::Exact if landed != *at => {
+                        let (expected, found) = (*at, landed);
+                        Err(StoreError::Moved { file: file.clone(), expected, found })
+                    }
+                    _ => Ok(()),
+                }
+            }
+            (
+                Op::Replace { file, .. },
+                Aid::Staged { temp, file: staged, old, old_mode, expected },
+            ) => {
+                let unchanged = self.is_still(file, expected);
+                let replaced = unchanged.and_then(|()| self.replace(file, &temp, staged, undo));
                 if replaced.is_err() {
                     drop(self.disk.remove(&temp));
                 } else if let Some(bytes) = old {
@@ -127,19 +143,22 @@ impl Core {
                 replaced
             }
             (Op::Rename { from, to }, _) => {
+                self.is_free(to)?;
                 self.make_parents(to, undo)?;
                 self.rename(from, to)?;
                 undo.push(Undo::Rename { from: to.clone(), to: from.clone() });
                 Ok(())
             }
-            (Op::Remove { path }, Aid::Aside { temp }) => {
+            (Op::Remove { path, .. }, Aid::Aside { temp }) => {
                 self.rename(path, &temp)?;
                 undo.push(Undo::Rename { from: temp.clone(), to: path.clone() });
                 gone.push(temp);
                 Ok(())
             }
             (
-                Op::Cut { file: path, .. } | Op::Replace { file: path, .. } | Op::Remove { path },
+                Op::Cut { file: path, .. }
+                | Op::Replace { file: path, .. }
+                | Op::Remove { path, .. },
                 _,
             ) => Err(StoreError::BadStep { path: path.clone(), reason: "planned without its aid" }),
         }
@@ -193,7 +212,7 @@ impl Core {
         path: &FilePath,
         bytes: &[u8],
         undo: &mut Vec<Undo>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<u64, StoreError> {
         let file = self.appendable(path, undo)?;
         let done = file.append(bytes).map_err(StoreError::io("append to", path))?;
         let end = done.at + done.written as u64;
@@ -202,11 +221,31 @@ impl Core {
         if let Some(tracked) = self.files.get_mut(path) {
             (tracked.len, tracked.clean, tracked.dirty) = (end, whole, true);
         }
-        if whole {
-            Ok(())
-        } else {
+        if !whole {
             // What a full disk does first; the rest would be refused, or torn from its beginning.
-            Err(StoreError::io("append to", path)(io::ErrorKind::StorageFull.into()))
+            return Err(StoreError::io("append to", path)(io::ErrorKind::StorageFull.into()));
+        }
+        // Another program may have put another file in its place since the batch was planned.
+        let id = self.files.get(path).map(|tracked| tracked.id);
+        self.is_still(path, Some(id))?;
+        Ok(done.at)
+    }
+
+    /// Fails if something else stands at `path` than was planned for.
+    fn is_still(&self, path: &FilePath, planned: Option<Option<FileId>>) -> Result<(), StoreError> {
+        let Some(planned) = planned else { return Ok(()) };
+        let found = self.disk.stat(path).map_err(StoreError::io("look at", path))?;
+        if found.map(|stat| stat.id) == planned {
+            return Ok(());
+        }
+        Err(StoreError::Changed { file: path.clone() })
+    }
+
+    /// Fails if the name was taken since the batch was planned.
+    fn is_free(&self, path: &FilePath) -> Result<(), StoreError> {
+        match self.disk.stat(path).map_err(StoreError::io("look at", path))? {
+            Some(_) => Err(StoreError::Taken { path: path.clone() }),
+            None => Ok(()),
         }
     }
 
@@ -214,10 +253,17 @@ impl Core {
         &mut self,
         path: &FilePath,
         at: u64,
+        was: Fingerprint,
         copy: FilePath,
         undo: &mut Vec<Undo>,
     ) -> Result<(), StoreError> {
         let file = self.appendable(path, undo)?;
+        let len = file.stat().map_err(StoreError::io("look at", path))?.len;
+        let found = fingerprint_range(file, at, len).map_err(StoreError::io("read", path))?;
+        if found != was {
+            // Another program has gone on writing; what stands there now was not copied.
+            return Err(StoreError::Changed { file: path.clone() });
+        }
         file.set_len(at).map_err(StoreError::io("cut", path))?;
         undo.push(Undo::Restore { file: path.clone(), copy });
         if let Some(tracked) = self.files.get_mut(path) {
@@ -293,11 +339,13 @@ impl Core {
     fn undo_append(&mut self, path: &FilePath, at: u64, end: u64) -> Result<(), StoreError> {
         let Some(tracked) = self.files.get_mut(path) else { return Ok(()) };
         let len = tracked.file.stat().map_err(StoreError::io("look at", path))?.len;
-        if len == end {
-            tracked.file.set_len(at).map_err(StoreError::io("cut", path))?;
-            // The byte before may be anything; the next append looks.
-            (tracked.len, tracked.clean) = (at, false);
+        if len != end {
+            // Another program has appended behind it: it can only be completed.
+            return Err(StoreError::Changed { file: path.clone() });
         }
+        tracked.file.set_len(at).map_err(StoreError::io("cut", path))?;
+        // The byte before may be anything; the next append looks.
+        (tracked.len, tracked.clean) = (at, false);
         Ok(())
     }
 

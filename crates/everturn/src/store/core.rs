@@ -1,6 +1,7 @@
 //! The one path by which anything is ever written: plan, log, flush, apply.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::sync::Arc;
 
 use super::lives::Lives;
@@ -18,6 +19,9 @@ const MAX_OPEN_FILES: usize = 256;
 
 /// Up to so many changed files a checkpoint is cheap, and better than a longer log.
 const FEW_FILES: usize = 16;
+
+/// How many batches may be in the log without being applied.
+const MAX_PENDING: usize = 256;
 
 /// How many bytes of records are written in one call.
 const MAX_GROUP_BYTES: u64 = 4 << 20;
@@ -227,11 +231,9 @@ impl Core {
         if round.planned.is_empty() {
             return Ok(());
         }
-        let wants_flush =
-            |(_, planned): &(usize, Planned)| planned.durability == Durability::Synced;
-        let flush = round.planned.iter().any(wants_flush);
+        let flush = round.planned.iter().any(|(_, planned)| planned.is_urgent());
         self.log_round(round)?;
-        if flush {
+        if flush || self.pending.len() > MAX_PENDING {
             return self.complete_pending(round);
         }
         if let Some(log) = &mut self.log {
@@ -397,7 +399,7 @@ impl Core {
     /// What is known of the end of a file; opens it if that must be looked at.
     pub(super) fn end_of(&mut self, path: &FilePath) -> Result<End, StoreError> {
         let Some(stat) = self.disk.stat(path).map_err(StoreError::io("look at", path))? else {
-            self.files.remove(path);
+            self.let_go(path)?;
             return Ok(End::Absent);
         };
         if stat.kind != Kind::File {
@@ -416,6 +418,15 @@ impl Core {
         }
     }
 
+    /// Stops keeping a file that has another name now, or none; what we wrote to it is made safe first.
+    fn let_go(&mut self, path: &FilePath) -> Result<(), StoreError> {
+        if let Some(old) = self.files.remove(path).filter(|old| old.dirty) {
+            let synced = old.file.sync(Flush::CheckpointFile);
+            synced.map_err(|error| self.poison(StoreError::io("flush", path)(error)))?;
+        }
+        Ok(())
+    }
+
     /// Keeps a file open under its name; an older handle of the same file is only as dirty as before.
     pub(super) fn track(
         &mut self,
@@ -425,6 +436,11 @@ impl Core {
     ) -> Result<&mut Tracked, StoreError> {
         let stat = file.stat().map_err(StoreError::io("look at", path))?;
         let dirty = self.files.get(path).is_some_and(|old| old.dirty && old.id == stat.id);
+        if !dirty {
+            self.let_go(path)?;
+            // Whoever made the file may not have flushed its name.
+            self.dirs.extend(path.parent());
+        }
         let tracked = Tracked { file, id: stat.id, len: stat.len, clean, dirty };
         Ok(self.files.entry(path.clone()).insert_entry(tracked).into_mut())
     }
@@ -454,7 +470,7 @@ fn flush_files(
 /// Flushes a directory; one that is gone has nothing to lose.
 pub(super) fn sync_dir(disk: &dyn Disk, dir: &FilePath, why: Flush) -> Result<(), StoreError> {
     match disk.sync_dir(dir, why) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other.map_err(StoreError::io("flush", dir)),
     }
 }

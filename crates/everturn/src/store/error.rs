@@ -81,9 +81,12 @@ pub enum StoreError {
     #[error("an earlier commit to the same file failed; try again")]
     Overtaken,
     /// An earlier failure left the store in doubt; it must be opened again.
-    #[error("the store must be opened again after an earlier failure: {cause}")]
+    ///
+    /// If this answers a commit, the commit may turn out to be there, whole, after that.
+    #[error("the store must be opened again after a failure")]
     Poisoned {
         /// The failure.
+        #[source]
         cause: Arc<StoreError>,
     },
 }

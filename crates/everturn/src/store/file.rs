@@ -9,8 +9,8 @@ use super::core::Core;
 use super::group::{Queue, locked};
 use super::locks::{Holder, ScopeLocks};
 use super::log::own;
+use super::logs::waiting_commits;
 use super::quarantine::ensure_dir;
-use super::recover::waiting_commits;
 use super::{Durability, OWN_DIR, Receipt, Step, Store, StoreError, Writer};
 use crate::disk::{Access, Disk, Kind, Listing, Stat, read_range};
 use crate::finding::Finding;
@@ -135,7 +135,10 @@ impl FileStore {
         let mut outcomes: Vec<Option<StoreError>> = Vec::new();
         let mut admitted = Vec::new();
         for (writer, steps, durability) in batches {
-            outcomes.push(writer.check(&steps).err());
+            let ours = Arc::ptr_eq(&writer.shared, &self.shared);
+            let stranger = || StoreError::OutsideScope { path: FilePath::root() };
+            let checked = if ours { writer.check(&steps) } else { Err(stranger()) };
+            outcomes.push(checked.err());
             if matches!(outcomes.last(), Some(None)) {
                 admitted.push((steps, durability));
             }
@@ -161,7 +164,7 @@ impl FileStore {
         core.usable()?;
         let locks = ScopeLocks::take(&*self.shared.disk, scopes, holder)?;
         // Whoever had these scopes before may have died meanwhile, with commits in its log.
-        core.recover_dead_logs()?;
+        core.await_heritage(scopes)?;
         core.writers += 1;
         let (shared, scopes) = (Arc::clone(&self.shared), scopes.to_vec());
         Ok(FileWriter { shared, scopes, locks: Some(locks) })

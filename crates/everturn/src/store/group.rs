@@ -4,10 +4,12 @@
 //! lead to the first that came meanwhile.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::core::{Core, Outcome};
 use super::{Durability, Step, StoreError};
+use crate::names::FilePath;
 
 type Batch = (Vec<Step>, Durability);
 
@@ -88,17 +90,44 @@ impl Queue {
             line.waiting.drain(..count).collect()
         };
         let batches = tickets.iter().filter_map(|ticket| locked(&ticket.batch).take()).collect();
-        let mut outcome = Err(StoreError::Overtaken);
-        core.commit_group(batches, &mut |place, result| match tickets.get(place) {
-            Some(ticket) if !Arc::ptr_eq(ticket, mine) => ticket.tell(News::Done(result)),
-            _ => outcome = result,
-        });
+        let mut outcome = None;
+        let mut told: Vec<bool> = vec![false; tickets.len()];
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            core.commit_group(batches, &mut |place, result| {
+                if let Some(told) = told.get_mut(place) {
+                    *told = true;
+                }
+                match tickets.get(place) {
+                    Some(ticket) if !Arc::ptr_eq(ticket, mine) => ticket.tell(News::Done(result)),
+                    _ => outcome = Some(result),
+                }
+            });
+        }));
+        // Should anything below have panicked, nobody may wait for ever, and nothing more be written.
+        let left = tickets.iter().zip(&told).filter(|(_, told)| !**told);
+        for (ticket, _) in left {
+            let broken = || StoreError::BadStep {
+                path: FilePath::root(),
+                reason: "the commit was broken off by a fault in the program",
+            };
+            let doubt = Err(core.poison(broken()));
+            if Arc::ptr_eq(ticket, mine) {
+                outcome = Some(doubt);
+            } else {
+                ticket.tell(News::Done(doubt));
+            }
+        }
         drop(core);
         let mut line = locked(&self.line);
         match line.waiting.front() {
             Some(next) => next.tell(News::Lead),
             None => line.led = false,
         }
-        outcome
+        drop(line);
+        match (done, outcome) {
+            (Err(panic), _) => resume_unwind(panic),
+            (Ok(()), Some(outcome)) => outcome,
+            (Ok(()), None) => Err(StoreError::Overtaken),
+        }
     }
 }

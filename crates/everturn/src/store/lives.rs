@@ -73,7 +73,7 @@ impl Lives {
                     self.ways.insert(file.clone(), Way::Replaced);
                 }
                 Op::Rename { from, to } => self.end(vec![from.clone(), to.clone()]),
-                Op::Remove { path } => self.end(vec![path.clone()]),
+                Op::Remove { path, .. } => self.end(vec![path.clone()]),
             }
         }
     }

@@ -77,13 +77,16 @@ impl LogNumber {
         Ok(files.filter_map(|entry| LogNumber::parse(entry.name.as_str())).collect())
     }
 
-    /// Takes the log if its owner is gone; `None` if it lives.
-    pub(super) fn lock_exclusive(
+    /// Takes the log if its owner is gone; `None` if it lives, or another has taken it.
+    ///
+    /// Those who only look share it, so that they do not take each other for its owner.
+    pub(super) fn take(
         self,
         disk: &dyn Disk,
+        sharing: Sharing,
     ) -> Result<Option<Box<dyn DiskLock>>, StoreError> {
         let path = self.lock();
-        disk.lock(&path, Sharing::Exclusive).map_err(StoreError::io("lock", &path))
+        disk.lock(&path, sharing).map_err(StoreError::io("lock", &path))
     }
 
     /// Whether whoever had the log last has ended without closing it, as its lock file tells.
@@ -111,16 +114,21 @@ pub(super) struct Scan {
 #[derive(Debug, Clone, Copy)]
 enum Slot {
     Blank,
-    Good { epoch: u64, sum: u64 },
+    Good {
+        epoch: u64,
+        sum: u64,
+    },
+    /// Written by a later version of the format, whose records mean who knows what.
+    Newer,
     Bad,
 }
 
 impl Slot {
-    fn encode(epoch: u64) -> ([u8; SLOT_USED], u64) {
+    fn encode(version: u32, epoch: u64) -> ([u8; SLOT_USED], u64) {
         let mut bytes = [0; SLOT_USED];
         let (fields, sum_field) = bytes.split_at_mut(SLOT_USED - 8);
         let (start, epoch_field) = fields.split_at_mut(16);
-        start.copy_from_slice(&[&MAGIC[..], &VERSION.to_le_bytes(), &[0; 4]].concat());
+        start.copy_from_slice(&[&MAGIC[..], &version.to_le_bytes(), &[0; 4]].concat());
         epoch_field.copy_from_slice(&epoch.to_le_bytes());
         let sum = checksum(&[fields]);
         sum_field.copy_from_slice(&sum.to_le_bytes());
@@ -135,12 +143,14 @@ impl Slot {
         }
         let epoch = bytes.get(16..24).and_then(|field| field.try_into().ok()).unwrap_or_default();
         let epoch = u64::from_le_bytes(epoch);
-        let (expected, sum) = Slot::encode(epoch);
-        if read == SLOT_USED && bytes == expected {
-            Ok(Slot::Good { epoch, sum })
-        } else {
-            Ok(Slot::Bad)
-        }
+        let version = bytes.get(8..12).and_then(|field| field.try_into().ok()).unwrap_or_default();
+        let version = u32::from_le_bytes(version);
+        let (expected, sum) = Slot::encode(version, epoch);
+        Ok(match version {
+            _ if read < SLOT_USED || bytes != expected => Slot::Bad,
+            VERSION => Slot::Good { epoch, sum },
+            _ => Slot::Newer,
+        })
     }
 }
 
@@ -151,6 +161,10 @@ pub(super) fn scan(file: &dyn DiskFile) -> io::Result<Scan> {
         Slot::Good { epoch, sum } => Some((*epoch, *sum)),
         _ => None,
     });
+    if slots.iter().any(|slot| matches!(slot, Slot::Newer)) {
+        let message = "was written by a newer version of everturn, and is left alone";
+        return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+    }
     let torn = slots.iter().any(|slot| matches!(slot, Slot::Bad));
     let Some((epoch, header_sum)) = newest.max() else {
         // Before its first commit a log may have a torn first header, but never a record.
@@ -223,7 +237,6 @@ impl Log {
         let file = disk.open(&path, Access::Write).map_err(StoreError::io("open", &path))?;
         let scan = scan(&*file).map_err(StoreError::io("read", &path))?;
         let capacity = file.stat().map_err(StoreError::io("read", &path))?.len;
-        let used = scan.damaged || !scan.records.is_empty() || number.was_abandoned(disk)?;
         let epoch = scan.epoch;
         let mut log = Log {
             number,
@@ -236,14 +249,11 @@ impl Log {
             capacity,
             count: 0,
         };
-        log.start_epoch().map_err(StoreError::io("write", &path))?;
-        if used {
-            log.sync(Flush::Recycle).map_err(StoreError::io("flush", &path))?;
-        } else if epoch <= 1 {
+        if epoch <= 1 {
             // Its maker may have died before the name was safe.
             log.secure_name(disk)?;
         }
-        // Otherwise nothing is lost with the new header, and the first commit's flush covers it.
+        log.recycle().map_err(StoreError::io("recycle", &path))?;
         Ok(log)
     }
 
@@ -287,9 +297,8 @@ impl Log {
             count: 0,
         };
         log.fill().map_err(StoreError::io("fill", &path))?;
-        // Neither the zeros nor the header need a flush of their own: the first commit's covers them.
-        log.start_epoch().map_err(StoreError::io("write", &path))?;
         log.secure_name(disk)?;
+        log.recycle().map_err(StoreError::io("write", &path))?;
         Ok(log)
     }
 
@@ -359,6 +368,9 @@ impl Log {
     }
 
     /// Starts anew: all records so far no longer count.
+    ///
+    /// The header is safe before any record follows it. Otherwise a power cut could keep a record and lose
+    /// the header, and the next header of the same epoch would make that record count again.
     pub(super) fn recycle(&mut self) -> io::Result<()> {
         self.start_epoch()?;
         self.file.sync(Flush::Recycle)
@@ -366,7 +378,7 @@ impl Log {
 
     fn start_epoch(&mut self) -> io::Result<()> {
         let epoch = self.epoch + 1;
-        let (bytes, sum) = Slot::encode(epoch);
+        let (bytes, sum) = Slot::encode(VERSION, epoch);
         write_full(&*self.file, (epoch % 2) * SLOT, &bytes)?;
         (self.epoch, self.link, self.end, self.count) = (epoch, sum, RECORDS, 0);
         self.promise();

@@ -150,7 +150,7 @@ impl Store for MemoryStore {
 
     fn stat(&self, path: &FilePath) -> Result<Option<Stat>, StoreError> {
         let state = locked(&self.state);
-        let id = FileId(0, 0);
+        let id = FileId::default();
         let file = state.files.get(path).map(|(bytes, mode)| Stat {
             kind: Kind::File,
             len: bytes.len() as u64,
@@ -172,7 +172,9 @@ impl Store for MemoryStore {
         let mut listing = Listing::default();
         listing
             .entries
-            .extend(inside.filter_map(|(path, kind)| Some(Entry { name: path.name()?, kind })));
+            .extend(inside.filter_map(|(path, kind)| {
+                Some(Entry { name: path.name()?, kind, linked: false })
+            }));
         listing.entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(listing)
     }

@@ -10,7 +10,7 @@ use super::fingerprint::Fingerprint;
 use super::quarantine::{append_full, set_aside};
 use super::record::Op;
 use super::{At, Durability, Expect, Receipt, Secrecy, Step, StoreError};
-use crate::disk::{Access, DiskFile, Kind, Mode, read_all};
+use crate::disk::{Access, DiskFile, FileId, Kind, Mode, read_all};
 use crate::finding::{Code, Finding};
 use crate::lines::Tail;
 use crate::names::{FilePath, PathSet};
@@ -30,6 +30,12 @@ pub(super) struct Planned {
 }
 
 impl Planned {
+    /// Whether it should not wait to be applied: it was planned on bytes that another program may change.
+    pub(super) fn is_urgent(&self) -> bool {
+        let cuts = |op: &Op| matches!(op, Op::Cut { .. });
+        self.durability == Durability::Synced || self.ops.iter().any(cuts)
+    }
+
     /// Whether it touches one of these names, something above or something below.
     pub(super) fn meets(&self, names: &PathSet) -> bool {
         self.ops.iter().flat_map(Op::paths).any(|path| names.meets(path))
@@ -39,12 +45,16 @@ impl Planned {
 /// What applying an operation needs besides the operation.
 pub(super) enum Aid {
     Nothing,
+    /// The caller wants the lines at the planned place and nowhere else.
+    Exact,
     /// The new content, ready under another name, and the content it replaces.
     Staged {
         temp: FilePath,
         file: Box<dyn DiskFile>,
         old: Option<Vec<u8>>,
         old_mode: u32,
+        /// What must stand there when it is replaced, if the caller cares.
+        expected: Option<Option<FileId>>,
     },
     /// A name under which something removed can wait until the batch is done.
     Aside {
@@ -197,6 +207,7 @@ pub(super) fn plan(
 ) -> Result<Planned, StoreError> {
     let mut planner = Planner {
         core,
+        durability,
         ops: Vec::new(),
         aids: Vec::new(),
         ends: BTreeMap::new(),
@@ -216,6 +227,7 @@ pub(super) fn plan(
 
 struct Planner<'a> {
     core: &'a mut Core,
+    durability: Durability,
     ops: Vec<Op>,
     aids: Vec<Aid>,
     ends: BTreeMap<FilePath, u64>,
@@ -252,7 +264,10 @@ impl Planner<'_> {
         }
         self.receipt.appended.push(tail.end + u64::from(tail.newline));
         self.ends.insert(file.clone(), tail.end + bytes.len() as u64);
-        self.push(Op::Append { file, at: tail.end, bytes }, Aid::Nothing);
+        // Whoever is told that the lines are written was told their place, too; only the log has it yet.
+        let exact = at != At::End && self.durability == Durability::Synced;
+        let aid = if exact { Aid::Exact } else { Aid::Nothing };
+        self.push(Op::Append { file, at: tail.end, bytes }, aid);
         Ok(())
     }
 
@@ -292,7 +307,7 @@ impl Planner<'_> {
         bytes: Vec<u8>,
         secrecy: Secrecy,
     ) -> Result<(), StoreError> {
-        let (old, old_mode) = self.present_content(&file)?;
+        let Present { content: old, mode: old_mode, id } = self.present(&file)?;
         if old.is_none() {
             self.check_new(&file)?;
         }
@@ -312,23 +327,24 @@ impl Planner<'_> {
         let disk = &self.core.disk;
         let staged = disk.create(&temp, mode).map_err(StoreError::io("create", &temp))?;
         let written = append_full(&*staged, &bytes);
-        let aid = Aid::Staged { temp: temp.clone(), file: staged, old, old_mode };
+        let expected = (expect != Expect::Anything).then_some(id);
+        let aid = Aid::Staged { temp: temp.clone(), file: staged, old, old_mode, expected };
         self.push(Op::Replace { file, was, private, bytes }, aid);
         written.map_err(StoreError::io("write", &temp))
     }
 
     /// What a file that is to be replaced holds now. A file that cannot be read is never replaced.
-    fn present_content(&self, path: &FilePath) -> Result<(Option<Vec<u8>>, u32), StoreError> {
+    fn present(&self, path: &FilePath) -> Result<Present, StoreError> {
         let disk = &self.core.disk;
         let Some(stat) = disk.stat(path).map_err(StoreError::io("look at", path))? else {
-            return Ok((None, 0));
+            return Ok(Present { content: None, mode: 0, id: None });
         };
         if stat.kind != Kind::File {
             return Err(bad(path, "only a file can be replaced"));
         }
         let file = disk.open(path, Access::Read).map_err(StoreError::io("open", path))?;
         let bytes = read_all(&*file).map_err(StoreError::io("read", path))?;
-        Ok((Some(bytes), stat.mode))
+        Ok(Present { content: Some(bytes), mode: stat.mode, id: Some(stat.id) })
     }
 
     fn rename(&mut self, from: FilePath, to: FilePath) -> Result<(), StoreError> {
@@ -347,8 +363,10 @@ impl Planner<'_> {
         if !self.exists(&path)? {
             return Err(StoreError::Missing { path });
         }
+        let stat = self.core.disk.stat(&path).map_err(StoreError::io("look at", &path))?;
+        let id = stat.map_or_else(FileId::default, |stat| stat.id);
         let temp = self.core.temp_name()?;
-        self.push(Op::Remove { path }, Aid::Aside { temp });
+        self.push(Op::Remove { path, id }, Aid::Aside { temp });
         Ok(())
     }
 
@@ -382,6 +400,13 @@ impl Planner<'_> {
         let found = self.core.disk.stat(path).map_err(StoreError::io("look at", path))?;
         Ok(found.is_some() || self.ops.iter().any(made))
     }
+}
+
+/// A file before it is replaced.
+struct Present {
+    content: Option<Vec<u8>>,
+    mode: u32,
+    id: Option<FileId>,
 }
 
 /// The end of a file before an append.

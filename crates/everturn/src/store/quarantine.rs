@@ -51,16 +51,15 @@ pub(super) fn set_aside(
     ensure_dir(disk, &dir, &mut Vec::new())?;
     let place = dir.join(&path.flat_name(&format!("@{start}.{:016x}", was.sum)));
     let known = disk.stat(&place).map_err(StoreError::io("look at", &place))?;
-    if known.is_none_or(|stat| stat.len != was.len) {
-        if known.is_some() {
-            disk.remove(&place).map_err(StoreError::io("remove", &place))?;
-        }
-        let copy = disk.create(&place, Mode::Private).map_err(StoreError::io("create", &place))?;
-        copy_range(file, start, end, &*copy).map_err(StoreError::io("write", &place))?;
-        copy.sync(Flush::QuarantineFile).map_err(StoreError::io("flush", &place))?;
-        for dir in place.ancestors() {
-            disk.sync_dir(&dir, Flush::QuarantineDir).map_err(StoreError::io("flush", &dir))?;
-        }
+    if known.is_some() {
+        // It may be what a power cut left of an earlier copy.
+        disk.remove(&place).map_err(StoreError::io("remove", &place))?;
+    }
+    let copy = disk.create(&place, Mode::Private).map_err(StoreError::io("create", &place))?;
+    copy_range(file, start, end, &*copy).map_err(StoreError::io("write", &place))?;
+    copy.sync(Flush::QuarantineFile).map_err(StoreError::io("flush", &place))?;
+    for dir in place.ancestors() {
+        disk.sync_dir(&dir, Flush::QuarantineDir).map_err(StoreError::io("flush", &dir))?;
     }
     Ok(SetAside { place, was })
 }
@@ -107,9 +106,11 @@ fn copy_range(from: &dyn DiskFile, start: u64, end: u64, to: &dyn DiskFile) -> i
 pub(super) fn append_full(file: &dyn DiskFile, bytes: &[u8]) -> io::Result<()> {
     let mut done = 0;
     while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
-        match file.append(rest)?.written {
-            0 => return Err(io::ErrorKind::WriteZero.into()),
-            n => done += n,
+        match file.append(rest) {
+            Ok(appended) if appended.written == 0 => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(appended) => done += appended.written,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(())

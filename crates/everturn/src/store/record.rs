@@ -5,6 +5,7 @@
 
 use super::fingerprint::Fingerprint;
 use crate::checksum::checksum;
+use crate::disk::FileId;
 use crate::names::FilePath;
 
 /// The bytes before a record's body: length, kind, link to the record before, checksum.
@@ -24,8 +25,8 @@ pub(super) enum Op {
     Replace { file: FilePath, was: Option<Fingerprint>, private: bool, bytes: Vec<u8> },
     /// `from` is now `to`, which did not exist.
     Rename { from: FilePath, to: FilePath },
-    /// `path` is gone.
-    Remove { path: FilePath },
+    /// `path`, which was this file or directory, is gone.
+    Remove { path: FilePath, id: FileId },
 }
 
 impl Op {
@@ -35,7 +36,7 @@ impl Op {
             Op::Cut { file, .. } | Op::Append { file, .. } | Op::Replace { file, .. } => {
                 (file, None)
             }
-            Op::Remove { path } => (path, None),
+            Op::Remove { path, .. } => (path, None),
             Op::Rename { from, to } => (from, Some(to)),
         };
         std::iter::once(first).chain(second)
@@ -52,7 +53,7 @@ impl Op {
                     len(file) + bytes.len() as u64
                 }
                 Op::Rename { from, to } => len(from) + len(to),
-                Op::Remove { path } => len(path),
+                Op::Remove { path, .. } => len(path),
             }
     }
 }
@@ -118,9 +119,10 @@ impl Encoder {
                 self.path(from);
                 self.path(to);
             }
-            Op::Remove { path } => {
+            Op::Remove { path, id: FileId(device, number, born) } => {
                 self.byte(5);
                 self.path(path);
+                [device, number, born].into_iter().for_each(|field| self.number(*field));
             }
         }
     }
@@ -167,7 +169,11 @@ impl Decoder<'_> {
                 Op::Replace { file, was, private: flags & 1 != 0, bytes: self.bytes()? }
             }
             4 => Op::Rename { from: self.path()?, to: self.path()? },
-            5 => Op::Remove { path: self.path()? },
+            5 => {
+                let path = self.path()?;
+                let id = FileId(self.number()?, self.number()?, self.number()?);
+                Op::Remove { path, id }
+            }
             _ => return None,
         })
     }
@@ -263,7 +269,7 @@ mod tests {
                 Op::Replace { file: path("s"), was: Some(was), private: true, bytes: vec![0, 255] },
                 Op::Replace { file: path("s"), was: None, private: false, bytes: vec![] },
                 Op::Rename { from: path("x/y"), to: path("z") },
-                Op::Remove { path: path("ü/日本") },
+                Op::Remove { path: path("ü/日本"), id: FileId(1, 2, 3) },
             ]),
             Record::Abort(7),
             Record::Settled(vec![path("a"), FilePath::root()]),

@@ -8,14 +8,14 @@ use std::io;
 
 use super::StoreError;
 use super::apply::{remove_tree, sweep};
-use super::core::{Core, sync_dir};
+use super::core::sync_dir;
 use super::fingerprint::Fingerprint;
-use super::log::{Log, LogNumber, own, scan};
+use super::log::{LogNumber, own, scan};
 use super::plan::replaced_mode;
 use super::quarantine::{append_full, ensure_dir, fingerprint_range, set_aside};
 use super::replay::{Content, Edit, Ending, History, is_remnant};
 use crate::disk::{
-    Access, Disk, DiskFile, Flush, Kind, Mode, Stat, read_all, read_range, write_full,
+    Access, Disk, DiskFile, FileId, Flush, Kind, Mode, Stat, read_all, read_range, write_full,
 };
 use crate::finding::{Code, Finding};
 use crate::lines::Tail;
@@ -28,7 +28,7 @@ fn look(disk: &dyn Disk, path: &FilePath) -> Result<Option<Stat>, StoreError> {
     disk.stat(path).map_err(StoreError::io("look at", path))
 }
 
-/// The history that a log holds; a damaged log is moved out of the way, whole, and reported.
+/// The history that a log holds, or what is wrong with the log.
 pub(super) fn read_log(
     disk: &dyn Disk,
     number: LogNumber,
@@ -90,7 +90,7 @@ pub(super) fn waiting(disk: &dyn Disk, history: &History) -> Result<usize, Store
     for ending in &history.endings {
         let done = match ending {
             Ending::Renamed { to, .. } => look(disk, to)?.is_some(),
-            Ending::Removed { path } => look(disk, path)?.is_none(),
+            Ending::Removed { path, id } => look(disk, path)?.is_none_or(|stat| stat.id != *id),
         };
         if !done {
             return Ok(history.commits);
@@ -161,7 +161,7 @@ impl History {
     fn place(&self, disk: &dyn Disk, path: &FilePath) -> Result<Option<FilePath>, StoreError> {
         for ending in &self.endings {
             match ending {
-                Ending::Removed { path: gone } if path.is_within(gone) => return Ok(None),
+                Ending::Removed { path: gone, .. } if path.is_within(gone) => return Ok(None),
                 Ending::Renamed { from, to } if path.is_within(from) => {
                     // The new name was free when the rename was logged, and only the rename takes it.
                     let there = look(disk, to)?.is_some();
@@ -320,9 +320,18 @@ impl Recovery<'_> {
 
     fn end(&mut self, ending: &Ending) -> Result<(), StoreError> {
         match ending {
-            Ending::Removed { path } => {
+            Ending::Removed { path, id } => {
                 self.dirs.extend(path.parent());
-                if look(self.disk, path)?.is_some() {
+                if let Some(stat) = look(self.disk, path)? {
+                    let known = stat.id == *id || *id == FileId::default();
+                    if !known && !self.is_outdated(path, stat)? {
+                        self.report(
+                            path,
+                            None,
+                            "made anew by another program after it was removed".to_owned(),
+                        );
+                        return Ok(());
+                    }
                     ensure_dir(self.disk, &own(&["tmp"]), &mut Vec::new())?;
                     drop(remove_tree(self.disk, &self.temp));
                     self.disk.rename(path, &self.temp).map_err(StoreError::io("remove", path))?;
@@ -351,10 +360,21 @@ impl Recovery<'_> {
         }
     }
 
+    /// Whether a file that was replaced before its name ended shows what it was until then.
+    fn is_outdated(&self, path: &FilePath, stat: Stat) -> Result<bool, StoreError> {
+        let replaced = self.history.files.get(path).filter(|_| stat.kind == Kind::File);
+        let Some(Content::Replaced { before, after, .. }) = replaced else {
+            return Ok(false);
+        };
+        let file = self.disk.open(path, Access::Read).map_err(StoreError::io("open", path))?;
+        let found = read_all(&*file).map_err(StoreError::io("read", path))?;
+        Ok(is_ours(&found, before, after))
+    }
+
     /// A power cut can bring back the old name of something that has its new one.
     fn drop_old_name(&self, from: &FilePath, old: Stat, new: Stat) -> Result<(), StoreError> {
         let same = match old.kind {
-            Kind::File => old.id == new.id,
+            Kind::File => old.id == new.id || self.is_outdated(from, old)?,
             Kind::Dir => {
                 let listing = self.disk.list(from).map_err(StoreError::io("list", from))?;
                 listing.entries.is_empty() && listing.refused.is_empty()
@@ -374,86 +394,4 @@ fn cut(file: &dyn DiskFile, at: u64, was: Fingerprint) -> io::Result<()> {
         file.set_len(at)?;
     }
     Ok(())
-}
-
-/// How many commits all logs hold that the plain files do not show.
-pub(super) fn waiting_commits(disk: &dyn Disk) -> Result<usize, StoreError> {
-    let mut commits = 0;
-    for number in LogNumber::all(disk)? {
-        if let Ok(history) = read_log(disk, number)? {
-            commits += waiting(disk, &history)?;
-        }
-    }
-    Ok(commits)
-}
-
-/// What is to be said about the logs: commits that wait, and logs that cannot be read.
-pub(crate) fn log_findings(disk: &dyn Disk) -> Result<Vec<Finding>, StoreError> {
-    let mut findings = Vec::new();
-    for number in LogNumber::all(disk)? {
-        match read_log(disk, number)? {
-            Err(finding) => findings.push(finding),
-            Ok(history) => {
-                let commits = waiting(disk, &history)?;
-                if commits > 0 {
-                    let (file, code) = (number.file(), Code::CommitsWaiting);
-                    let message = format!(
-                        "{commits} commits of a process that is gone wait here; they are replayed as soon as the root is opened for writing"
-                    );
-                    findings.push(Finding { file, line: None, offset: None, code, message });
-                }
-            }
-        }
-    }
-    Ok(findings)
-}
-
-impl Core {
-    /// Replays the logs of processes that are gone; leaves those of living ones alone.
-    pub(super) fn recover_dead_logs(&mut self) -> Result<(), StoreError> {
-        let own_number = self.log.as_ref().map(|log| log.number);
-        for number in LogNumber::all(&*self.disk)? {
-            if Some(number) != own_number
-                && let Some(lock) = number.lock_exclusive(&*self.disk)?
-                && (number.was_abandoned(&*self.disk)? || self.has_commits(number)?)
-            {
-                self.findings.extend(recover(&*self.disk, number)?);
-                Log::take_over(&*self.disk, number, lock)?.close()?;
-            }
-        }
-        Ok(())
-    }
-
-    fn has_commits(&self, number: LogNumber) -> Result<bool, StoreError> {
-        Ok(read_log(&*self.disk, number)?.map_or(true, |history| history.commits > 0))
-    }
-
-    /// Makes sure that this process has a log: one that is left over, or a new one.
-    pub(super) fn ensure_log(&mut self) -> Result<(), StoreError> {
-        if self.log.is_some() {
-            return Ok(());
-        }
-        ensure_dir(&*self.disk, &own(&["wal"]), &mut Vec::new())?;
-        let numbers = LogNumber::all(&*self.disk)?;
-        for number in &numbers {
-            if let Some(lock) = number.lock_exclusive(&*self.disk)? {
-                self.findings.extend(recover(&*self.disk, *number)?);
-                let mut log = Log::take_over(&*self.disk, *number, lock)?;
-                log.extend(self.options.log_size);
-                log.mark_in_use()?;
-                self.log = Some(log);
-                return Ok(());
-            }
-        }
-        let next = numbers.last().map_or(1, |last| last.0 + 1);
-        for number in (next..).map(LogNumber) {
-            if let Some(lock) = number.lock_exclusive(&*self.disk)? {
-                let log = Log::create(&*self.disk, number, lock, self.options.log_size)?;
-                log.mark_in_use()?;
-                self.log = Some(log);
-                break;
-            }
-        }
-        Ok(())
-    }
 }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::fingerprint::Fingerprint;
 use super::record::{Op, Record};
+use crate::disk::FileId;
 use crate::names::FilePath;
 
 /// One change at the end of a file.
@@ -34,7 +35,7 @@ pub(super) enum Content {
 #[derive(Debug)]
 pub(super) enum Ending {
     Renamed { from: FilePath, to: FilePath },
-    Removed { path: FilePath },
+    Removed { path: FilePath, id: FileId },
 }
 
 impl Ending {
@@ -42,7 +43,7 @@ impl Ending {
         let among = |path: &FilePath| names.iter().any(|name| path.is_within(name));
         match self {
             Ending::Renamed { from, to } => among(from) || among(to),
-            Ending::Removed { path } => among(path),
+            Ending::Removed { path, .. } => among(path),
         }
     }
 }
@@ -91,7 +92,7 @@ impl History {
             Op::Append { file, at, bytes } => self.edit(file, Edit::Append { at, bytes }),
             Op::Replace { file, was, private, bytes } => self.replace(file, was, private, bytes),
             Op::Rename { from, to } => self.endings.push(Ending::Renamed { from, to }),
-            Op::Remove { path } => self.endings.push(Ending::Removed { path }),
+            Op::Remove { path, id } => self.endings.push(Ending::Removed { path, id }),
         }
     }
 
@@ -117,6 +118,14 @@ impl History {
                 self.files.insert(file, content);
             }
         }
+    }
+}
+
+impl History {
+    /// Whether the log says anything about names within `scopes`.
+    pub(super) fn touches(&self, scopes: &[FilePath]) -> bool {
+        let among = |path: &FilePath| scopes.iter().any(|scope| path.is_within(scope));
+        self.files.keys().any(among) || self.endings.iter().any(|ending| ending.touches(scopes))
     }
 }
 

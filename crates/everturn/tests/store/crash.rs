@@ -16,8 +16,15 @@ pub(crate) enum End {
 }
 
 pub(crate) fn ends(point: u64) -> Vec<End> {
-    let data =
-        [Data::Lost, Data::Kept, Data::Prefix, Data::Hole, Data::Mixed(point), Data::Mixed(!point)];
+    let data = [
+        Data::Lost,
+        Data::Kept,
+        Data::Prefix,
+        Data::Hole,
+        Data::Last,
+        Data::Mixed(point),
+        Data::Mixed(!point),
+    ];
     let names = [Names::Lost, Names::Kept, Names::Prefix];
     let cuts = data.iter().flat_map(|data| names.iter().map(|names| (*data, *names)));
     let cuts = cuts.map(|(data, names)| End::PowerCut(Survival { data, names }));

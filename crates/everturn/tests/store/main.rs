@@ -13,4 +13,5 @@ mod model;
 mod processes;
 mod suite;
 mod support;
+mod turns;
 mod workload;

@@ -22,6 +22,7 @@ const FOUND: &[(&str, u64)] = &[
     ("lines torn behind those of another program were added again, and the torn ones kept", 430),
     ("a rename into a new directory lost both names", 1016),
     ("a checkpoint left out the name of a directory that another process had made", 3746),
+    ("a file that was replaced and then renamed came back as it was before", 13054),
     ("a commit that was found absent came back with the next power cut", 3193),
 ];
 

@@ -208,7 +208,7 @@ fn in_doubt(trouble: Trouble) -> (SimDisk, FileStore, impl Writer) {
     let steps = vec![append("s/log", "2\n"), append("s/other", "2\n")];
     let error = writer.commit(steps, Durability::Synced).unwrap_err();
     assert!(
-        matches!(&error, StoreError::Poisoned { cause } if error.to_string().contains("flush")
+        matches!(&error, StoreError::Poisoned { cause } if cause.to_string().contains("flush")
         && matches!(**cause, StoreError::Io { .. })),
         "{error:?}"
     );

@@ -96,6 +96,13 @@ impl FileData {
                     next.first_half().apply(&mut self.durable);
                 }
             }
+            Data::Last => {
+                let length = self.seen.len();
+                if let Some(last) = writes.last() {
+                    last.apply(&mut self.durable);
+                }
+                self.durable.truncate(length);
+            }
             Data::Hole => {
                 let last = writes.iter().rposition(|write| matches!(write, Write::At { .. }));
                 for (index, write) in writes.iter().enumerate() {
@@ -108,10 +115,11 @@ impl FileData {
             }
             Data::Mixed(seed) => {
                 self.unflushed = writes;
-                let choice = match mix(seed ^ mix(inode)) % 4 {
+                let choice = match mix(seed ^ mix(inode)) % 5 {
                     0 => Data::Lost,
                     1 => Data::Kept,
                     2 => Data::Prefix,
+                    3 => Data::Last,
                     _ => Data::Hole,
                 };
                 self.survive(choice, inode);
@@ -333,7 +341,7 @@ impl World {
                 && let Some(name) = path.name()
             {
                 let kind = if *node == Node::Dir { Kind::Dir } else { Kind::File };
-                listing.entries.push(Entry { name, kind });
+                listing.entries.push(Entry { name, kind, linked: false });
             }
         }
         listing.entries.sort_by(|a, b| a.name.cmp(&b.name));

@@ -56,6 +56,8 @@ pub enum Data {
     Prefix,
     /// Everything but a hole inside the last write.
     Hole,
+    /// The last write alone: the system writes pages back in any order.
+    Last,
     /// One of the above for each file, by this seed.
     Mixed(u64),
 }
@@ -189,14 +191,14 @@ impl World {
 
     pub(super) fn stat(&self, path: &FilePath) -> Option<Stat> {
         match self.tree.node(path)? {
-            Node::Dir => Some(Stat { kind: Kind::Dir, len: 0, id: FileId(0, 0), mode: 0o755 }),
+            Node::Dir => Some(Stat { kind: Kind::Dir, len: 0, id: FileId::default(), mode: 0o755 }),
             Node::File(inode) => Some(self.stat_inode(inode)),
         }
     }
 
     pub(super) fn stat_inode(&self, inode: Inode) -> Stat {
         let (len, mode) = self.tree.file(inode).map_or((0, 0), |file| (file.seen.len(), file.mode));
-        Stat { kind: Kind::File, len: len as u64, id: FileId(1, inode), mode }
+        Stat { kind: Kind::File, len: len as u64, id: FileId(1, inode, 0), mode }
     }
 
     pub(super) fn create(&mut self, path: &FilePath, mode: Mode) -> io::Result<Inode> {

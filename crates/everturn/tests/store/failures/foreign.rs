@@ -108,6 +108,17 @@ fn a_file_that_was_replaced_is_appended_to_under_its_name() {
 }
 
 #[test]
+fn a_file_that_was_replaced_by_one_of_the_same_length_is_noticed() {
+    let session = session();
+    let other = session.disk.process();
+    let file = other.create(&path("s/tmp"), Mode::Usual).unwrap();
+    file.append(b"{\"compacted\":123456789}\n").unwrap();
+    other.rename(&path("s/tmp"), &path("s/log")).unwrap();
+    assert_eq!(session.append("{\"ours\":2}\n").appended, [24]);
+    assert_eq!(text(&session.disk, "s/log"), "{\"compacted\":123456789}\n{\"ours\":2}\n");
+}
+
+#[test]
 fn a_file_that_was_cut_goes_on_at_its_new_end() {
     let session = session();
     let file = session.disk.process().open(&path("s/log"), Access::Append).unwrap();

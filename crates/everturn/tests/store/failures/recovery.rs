@@ -101,8 +101,8 @@ fn a_lock_that_cannot_replay_the_dead_is_not_given() {
     let writer = dying.lock_files(&[path("s")]).unwrap();
     writer.commit(vec![append("s/log", "1\n")], Durability::Written).unwrap();
     process.kill();
-    // The two locks are taken; the first change of the replay fails.
-    disk.inject(Fault { at: disk.changes() + 4, trouble: Trouble::Error(EIO), lasting: true });
+    // The locks of the scope and of the log are taken; the first change of the replay fails.
+    disk.inject(Fault { at: disk.changes() + 7, trouble: Trouble::Error(EIO), lasting: true });
     assert!(matches!(living.lock_files(&[path("s")]), Err(StoreError::Io { .. })));
     disk.heal();
     let heir = living.lock_files(&[path("s")]).unwrap();

@@ -31,6 +31,18 @@ fn t06_the_second_writer_of_a_session_is_told_to_wait() {
     assert_eq!(first.read(&path("s/log"), 0..9).unwrap(), b"1\n2\n");
 }
 
+/// Asks for the session until it is free; others have it for a moment only.
+fn patient_lock(store: &FileStore) -> Box<dyn Writer> {
+    for _ in 0..1_000_000 {
+        match store.lock(&[path("s")]) {
+            Ok(writer) => return writer,
+            Err(StoreError::Busy { .. }) => std::thread::yield_now(),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    panic!("nobody gives the session back");
+}
+
 #[test]
 fn t06_writers_that_take_turns_lose_and_mix_nothing() {
     const WRITERS: usize = 4;
@@ -45,13 +57,7 @@ fn t06_writers_that_take_turns_lose_and_mix_nothing() {
             threads.spawn(move || {
                 let (_, store) = real(root);
                 for n in 0..TURNS {
-                    let writer = loop {
-                        match store.lock(&[path("s")]) {
-                            Ok(writer) => break writer,
-                            Err(StoreError::Busy { .. }) => std::thread::yield_now(),
-                            Err(error) => panic!("{error}"),
-                        }
-                    };
+                    let writer = patient_lock(&store);
                     let steps = vec![append("s/log", &line(who, n))];
                     writer.commit(steps, Durability::Synced).unwrap();
                     if n % 2 == 0 { writer.release().unwrap() } else { drop(writer) }
@@ -143,6 +149,19 @@ fn t08_coming_again_and_again_adds_what_is_new_and_nothing_else() {
 
 fn store_len(disk: &dyn Disk, file: &str) -> u64 {
     disk.stat(&path(file)).unwrap().unwrap().len
+}
+
+#[test]
+fn t08_what_was_removed_takes_no_more_room() {
+    let disk = SimDisk::new();
+    let store = open(&disk).unwrap();
+    let writer = store.lock_files(&[path("s")]).unwrap();
+    let files = vec![append("s/d/log", "{}\n"), append("s/d/e/log", "{}\n"), append("s/f", "{}\n")];
+    writer.commit(files, Durability::Synced).unwrap();
+    let gone = vec![crate::support::remove("s/d"), crate::support::remove("s/f")];
+    writer.commit(gone, Durability::Synced).unwrap();
+    assert_eq!(total_size(&disk.process(), &path(".everturn/tmp")), 0);
+    assert!(disk.process().list(&path(".everturn/tmp")).unwrap().entries.is_empty());
 }
 
 #[test]

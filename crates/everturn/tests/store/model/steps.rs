@@ -101,7 +101,8 @@ pub(crate) fn durability(random: &mut Random) -> Durability {
 }
 
 pub(crate) fn survival(random: &mut Random) -> Survival {
-    let data = [Data::Lost, Data::Kept, Data::Prefix, Data::Hole, Data::Mixed(random.next())];
+    let data =
+        [Data::Lost, Data::Kept, Data::Prefix, Data::Hole, Data::Last, Data::Mixed(random.next())];
     let names = [Names::Lost, Names::Kept, Names::Prefix];
     Survival { data: *random.pick(&data), names: *random.pick(&names) }
 }
