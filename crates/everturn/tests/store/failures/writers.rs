@@ -33,7 +33,7 @@ fn t06_the_second_writer_of_a_session_is_told_to_wait() {
 
 /// Asks for the session until it is free; others have it for a moment only.
 fn patient_lock(store: &FileStore) -> Box<dyn Writer> {
-    for _ in 0..1_000_000 {
+    for _ in 0..100_000 {
         match store.lock(&[path("s")]) {
             Ok(writer) => return writer,
             Err(StoreError::Busy { .. }) => std::thread::yield_now(),
