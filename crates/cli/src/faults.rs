@@ -18,7 +18,9 @@ impl From<StoreError> for Error {
                 (Exit::Busy, Some("wait until that process is done, or end it, and try again"))
             }
             StoreError::Poisoned { .. } => {
-                (Exit::Request, Some("make sure that the disk works and has room, then try again"))
+                let next =
+                    "the outcome is open: look whether the change is there before you repeat it";
+                (Exit::Request, Some(next))
             }
             StoreError::Moved { .. } | StoreError::Changed { .. } | StoreError::Overtaken => {
                 (Exit::Request, Some("read the file again and repeat the change"))

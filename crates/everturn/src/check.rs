@@ -56,6 +56,15 @@ pub fn check(
     Ok(checker.checked)
 }
 
+/// Whether a directory is Everturn's own, beside somebody's data; a root may have the same name.
+fn is_own_dir(disk: &dyn Disk, dir: &FilePath) -> bool {
+    let logs = FilePath::parse(&format!("{}/wal", dir.as_str()));
+    let is_dir = |path: &FilePath| {
+        disk.stat(path).is_ok_and(|stat| stat.is_some_and(|stat| stat.kind == Kind::Dir))
+    };
+    dir.name().is_some_and(|name| name.as_str() == OWN_DIR) && logs.is_ok_and(|logs| is_dir(&logs))
+}
+
 struct Checker<'a> {
     disk: &'a dyn Disk,
     watch: &'a mut dyn Watch,
@@ -92,7 +101,9 @@ impl Checker<'_> {
         for entry in listing.entries {
             let path = dir.join(&entry.name);
             match entry.kind {
-                Kind::Dir if entry.name.as_str() == OWN_DIR => self.own_dir(dir, &path),
+                // What a link leads to is looked at where it is.
+                Kind::Dir if entry.linked => {}
+                Kind::Dir if is_own_dir(self.disk, &path) => self.own_dir(dir, &path),
                 Kind::Dir => self.dir(&path),
                 Kind::File => self.file(&path),
                 Kind::LinkOutside => {

@@ -44,7 +44,8 @@ fn locate(path: &Path) -> Result<Place, Error> {
     };
     let real = path.canonicalize().map_err(failed)?;
     let dir = if real.is_dir() { real.as_path() } else { real.parent().unwrap_or(&real) };
-    let root = dir.ancestors().find(|dir| dir.join(OWN_DIR).is_dir()).unwrap_or(dir);
+    let is_root = |dir: &&Path| dir.join(OWN_DIR).join("wal").is_dir();
+    let root = dir.ancestors().find(is_root).unwrap_or(dir);
     let way = real.strip_prefix(root).unwrap_or(&real).to_string_lossy().into_owned();
     let start = FilePath::parse(&way).map_err(Error::from)?;
     let disk = RealDisk::open(root).map_err(failed)?;
@@ -116,6 +117,9 @@ fn summary(checked: Checked) -> String {
     let count =
         |number: u64, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
     let Checked { files, records, findings } = checked;
+    if files == 0 && findings == 0 {
+        return "nothing to check: no *.json, *.jsonl or *.ndjson files here".to_owned();
+    }
     let findings =
         if findings == 0 { "all is well".to_owned() } else { count(findings, "finding") };
     format!("{}, {}: {findings}", count(files, "file"), count(records, "record"))

@@ -11,13 +11,15 @@ use serde_json::value::RawValue;
 use super::Context;
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
+use crate::output::Output;
 use crate::{faults, settings};
 
 /// Change files in batches, each whole or not at all
 ///
 /// Reads one batch per line and answers each with one line, as soon as the batch would survive a power
 /// cut. While it runs it is the only writer of the scopes. It ends at the end of the input, or at the
-/// first batch that cannot be done; that one has changed nothing.
+/// first batch that cannot be done; that one has changed nothing, unless the error says that the outcome
+/// is open.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn commit --root game sessions/one < batches.jsonl
@@ -123,6 +125,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let scopes = scopes.map_err(Error::from)?;
     let store = faults::open_store(&settings::root(context.root.as_deref())?)?;
     let writer = store.lock(&scopes).map_err(Error::from)?;
+    // What had to be mended after a crash is known only now.
+    for finding in store.take_findings() {
+        Output::status(&finding.to_string());
+    }
     let durability = if args.written { Durability::Written } else { Durability::Synced };
     let mut number = 0;
     for line in io::stdin().lock().lines() {

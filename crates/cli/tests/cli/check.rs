@@ -130,3 +130,49 @@ fn a_check_changes_nothing() {
     assert_eq!(names, ["a.jsonl"]);
     assert_eq!(fs::read(dir.path().join("a.jsonl")).unwrap(), b"{}\n{");
 }
+
+#[test]
+fn a_link_to_a_directory_is_not_walked_into() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("a.jsonl"), "{").unwrap();
+    symlink(".", dir.path().join("again")).unwrap();
+    let (found, _) = check(dir.path(), &["."]);
+    assert_eq!(found.len(), 1);
+}
+
+#[test]
+fn a_root_that_is_called_like_the_own_directory_is_checked() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path().join(".everturn/sessions");
+    fs::create_dir_all(&home).unwrap();
+    fs::write(home.join("a.jsonl"), "{").unwrap();
+    let (found, code) = check(dir.path(), &["."]);
+    assert_eq!((found.len(), code), (1, Some(3)));
+}
+
+#[test]
+fn commits_that_a_dead_process_left_in_its_log_are_reported_until_they_are_replayed() {
+    let dir = tempfile::tempdir().unwrap();
+    let commit = |root: &Path| {
+        let mut everturn = command(root);
+        everturn.args(["commit", "--root", ".", "--written", "one"]);
+        everturn
+    };
+    let steps = r#"{"steps":[{"append":{"file":"one/turns.jsonl","lines":[{"turn":1}]}}]}"#;
+    let mut child = commit(dir.path()).stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut input, format!("{steps}\n").as_bytes()).unwrap();
+    let mut answer = String::new();
+    let answers = child.stdout.take().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(answers), &mut answer).unwrap();
+    assert!(answer.contains("\"line\":1"), "{answer}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (found, code) = check(dir.path(), &["."]);
+    let codes: Vec<_> = found.iter().filter_map(|finding| finding.get("code")?.as_str()).collect();
+    assert_eq!((codes, code), (vec!["commits-waiting"], Some(3)));
+    assert_eq!(run(commit(dir.path()), "").status.code(), Some(0));
+    assert_eq!(check(dir.path(), &["."]), (vec![], Some(0)));
+    let turns = fs::read_to_string(dir.path().join("one/turns.jsonl")).unwrap();
+    assert_eq!(turns, "{\"turn\":1}\n");
+}
