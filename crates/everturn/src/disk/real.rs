@@ -20,7 +20,8 @@ const MAX_KNOWN_DIRS: usize = 4096;
 
 /// The real disk: everything below one directory.
 ///
-/// Links are followed as long as they stay below that directory; one that leads out is refused.
+/// For reading, links are followed as long as they stay below that directory; one that leads out is
+/// refused. Nothing is written through a link: a file that had two names would have two writers.
 #[derive(Debug)]
 pub struct RealDisk {
     /// The real path of the root, without links in it.
@@ -65,22 +66,33 @@ impl RealDisk {
         self.flushes.load(Ordering::Relaxed)
     }
 
-    /// Where `path` really lies, all links followed; the last component need not exist.
+    /// Where `path` really lies, all links followed, for reading it.
     fn resolve(&self, path: &FilePath) -> io::Result<PathBuf> {
         match self.root.join(path.as_str()).canonicalize() {
             Ok(place) => self.inside(place),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => self.entry(path),
             Err(error) => Err(error),
         }
     }
 
-    /// Where the name `path` itself lies: the directories' links are followed, its own is not.
+    /// Where the name `path` itself lies, for changing it: no link may be on the way.
     fn entry(&self, path: &FilePath) -> io::Result<PathBuf> {
         let (Some(parent), Some(name)) = (path.parent(), path.name()) else {
             return Ok(self.root.clone());
         };
-        let dir = self.inside(self.root.join(parent.as_str()).canonicalize()?)?;
+        let dir = self.root.join(parent.as_str());
+        if self.inside(dir.canonicalize()?)? != dir {
+            return Err(through_link());
+        }
         Ok(dir.join(name.as_str()))
+    }
+
+    /// The same for something that is to be written, which must not be a link itself.
+    fn target(&self, path: &FilePath) -> io::Result<PathBuf> {
+        let place = self.entry(path)?;
+        match facts::of_entry(&place) {
+            Ok(stat) if stat.kind == Kind::Other => Err(through_link()),
+            _ => Ok(place),
+        }
     }
 
     fn inside(&self, place: PathBuf) -> io::Result<PathBuf> {
@@ -158,6 +170,11 @@ impl RealDisk {
     }
 }
 
+fn through_link() -> io::Error {
+    let message = "leads through a link, and nothing is written through links; name the real place";
+    io::Error::new(io::ErrorKind::PermissionDenied, message)
+}
+
 /// Whether an error means that nothing stands there: no such name, or a file where a directory would be.
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
@@ -179,8 +196,11 @@ fn create_with(place: &Path, mode: Mode) -> io::Result<File> {
 
 impl Disk for RealDisk {
     fn open(&self, path: &FilePath, access: Access) -> io::Result<Box<dyn DiskFile>> {
-        let place = self.resolve(path)?;
         let mut options = File::options();
+        let place = match access {
+            Access::Read => self.resolve(path)?,
+            Access::Append | Access::Write => self.target(path)?,
+        };
         match access {
             Access::Read => options.read(true),
             Access::Append => options.read(true).append(true),
@@ -237,7 +257,7 @@ impl Disk for RealDisk {
     }
 
     fn rename(&self, from: &FilePath, to: &FilePath) -> io::Result<()> {
-        fs::rename(self.entry(from)?, self.resolve(to)?)
+        fs::rename(self.entry(from)?, self.target(to)?)
     }
 
     fn remove(&self, path: &FilePath) -> io::Result<()> {

@@ -106,16 +106,22 @@ fn a_listing_tells_links_that_lead_out_from_others() {
 }
 
 #[test]
-fn a_link_within_the_root_is_followed() {
+fn a_link_within_the_root_is_read_through_but_never_written_through() {
     let linked = linked();
     let disk = &linked.disk;
     assert_eq!(content(disk, "in"), b"inside");
     assert_eq!(content(disk, "indir/f"), b"inside");
-    disk.open(&path("in"), Access::Append).unwrap().append(b"!").unwrap();
-    disk.create(&path("indir/new"), Mode::Usual).unwrap().append(b"new").unwrap();
-    disk.rename(&path("indir/new"), &path("in")).unwrap();
-    assert_eq!(content(disk, "d/f"), b"new");
-    assert!(fs::symlink_metadata(linked.root.path().join("in")).unwrap().is_symlink());
+    assert_eq!(disk.list(&path("indir")).unwrap().entries.len(), 1);
+    for access in [Access::Append, Access::Write] {
+        linked.refuses("in", disk.open(&path("in"), access));
+        linked.refuses("indir", disk.open(&path("indir/f"), access));
+    }
+    linked.refuses("create", disk.create(&path("indir/new"), Mode::Usual));
+    linked.refuses("rename over", disk.rename(&path("d/f"), &path("in")));
+    linked.refuses("rename into", disk.rename(&path("d/f"), &path("indir/g")));
+    linked.refuses("rename out of", disk.rename(&path("indir/f"), &path("g")));
+    linked.refuses("remove", disk.remove(&path("indir/f")));
+    assert_eq!(content(disk, "d/f"), b"inside");
 }
 
 #[test]
@@ -137,11 +143,8 @@ fn a_link_to_nothing_cannot_be_created_through() {
     let disk = &linked.disk;
     let created = disk.create(&path("dangling"), Mode::Usual).map(|_| ());
     assert_eq!(created.map_err(|error| error.kind()), Err(ErrorKind::AlreadyExists));
-    let opened = disk.open(&path("dangling"), Access::Write).map(|_| ());
-    assert_eq!(opened.map_err(|error| error.kind()), Err(ErrorKind::NotFound));
-    disk.rename(&path("d/f"), &path("dangling")).unwrap();
-    assert_eq!(content(disk, "dangling"), b"inside");
-    linked.nothing_outside_has_changed("rename over the link");
+    linked.refuses("open", disk.open(&path("dangling"), Access::Write));
+    linked.refuses("rename", disk.rename(&path("d/f"), &path("dangling")));
 }
 
 #[test]
