@@ -385,3 +385,20 @@ impl Log {
         Ok(())
     }
 }
+
+#[cfg(all(test, feature = "sim"))]
+mod tests {
+    use super::*;
+    use crate::disk::sim::SimDisk;
+
+    #[test]
+    fn a_log_of_a_newer_version_is_neither_read_nor_rewritten() {
+        let disk = SimDisk::new();
+        let mut content = vec![0; 9000];
+        content[..SLOT_USED].copy_from_slice(&Slot::encode(VERSION + 1, 2).0);
+        disk.put(&LogNumber(1).file(), &content);
+        let file = disk.open(&LogNumber(1).file(), Access::Read).unwrap();
+        let error = scan(&*file).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::Unsupported);
+    }
+}

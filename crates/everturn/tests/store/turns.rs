@@ -121,3 +121,19 @@ fn nobody_writes_into_a_scope_whose_last_holder_is_being_replayed() {
     }
     assert!(points > 20, "only {points}");
 }
+
+#[test]
+fn a_panic_below_a_commit_ends_in_doubt_and_not_in_waiting() {
+    let sim = SimDisk::new();
+    let then = Mutex::new((u64::MAX, None));
+    let disk = Arc::new(Interrupted { disk: sim.process(), then });
+    let store = FileStore::open(Arc::<Interrupted>::clone(&disk), small_log()).unwrap();
+    let writer = store.lock_files(&[path("s")]).unwrap();
+    writer.commit(vec![append("s/log", "{}\n")], Durability::Synced).unwrap();
+    let broken: Interruption = Box::new(|| panic!("a fault below the store"));
+    *disk.then.lock().unwrap() = (0, Some(broken));
+    let commit = || writer.commit(vec![append("s/log", "{}\n")], Durability::Synced);
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(commit)).is_err());
+    let next = commit();
+    assert!(matches!(next, Err(StoreError::Poisoned { .. })), "{next:?}");
+}

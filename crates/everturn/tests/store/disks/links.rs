@@ -18,7 +18,7 @@ use crate::support::path;
 struct Linked {
     _outside: TempDir,
     secret: std::path::PathBuf,
-    root: TempDir,
+    _root: TempDir,
     disk: RealDisk,
 }
 
@@ -35,7 +35,7 @@ fn linked() -> Linked {
     symlink("d/f", at("in")).unwrap();
     symlink("d", at("indir")).unwrap();
     let disk = RealDisk::open(root.path()).unwrap();
-    Linked { _outside: outside, secret, root, disk }
+    Linked { _outside: outside, secret, _root: root, disk }
 }
 
 impl Linked {

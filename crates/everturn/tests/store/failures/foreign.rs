@@ -1,11 +1,14 @@
 //! Other programs change the files between our commits.
 
+use std::sync::Arc;
+
 use everturn::disk::sim::SimDisk;
 use everturn::disk::{Access, Disk, Flush, Mode};
-use everturn::store::{Durability, FileStore, Receipt, Writer};
+use everturn::finding::Code;
+use everturn::store::{Durability, FileStore, Receipt, StoreError, Writer};
 
 use super::{LOST, survivals, text};
-use crate::support::{append, open, path, quarantined, replace};
+use crate::support::{append, open, path, quarantined, remove, replace, small_log};
 
 /// A session with one line of ours, in the hands of a writer.
 struct Session {
@@ -156,4 +159,41 @@ fn what_others_wrote_after_our_replacement_is_not_undone_by_a_replay() {
     assert_eq!(text(&session.disk, "s/state"), "theirs");
     let findings = store.take_findings();
     assert!(findings.iter().any(|finding| finding.file == path("s/state")), "{findings:?}");
+}
+
+#[test]
+fn what_was_made_anew_after_a_removal_stays_when_the_removal_is_replayed() {
+    let disk = SimDisk::new();
+    let process = disk.process();
+    let store = FileStore::open(Arc::new(process.clone()), small_log()).unwrap();
+    let writer = store.lock_files(&[path("s")]).unwrap();
+    writer.commit(vec![append("s/x", "{\"old\":1}\n")], Durability::Synced).unwrap();
+    store.checkpoint().unwrap();
+    writer.commit(vec![remove("s/x")], Durability::Synced).unwrap();
+    let theirs = disk.process().create(&path("s/x"), Mode::Usual).unwrap();
+    theirs.append(b"theirs").unwrap();
+    process.kill();
+    let opened = open(&disk).unwrap();
+    assert_eq!(text(&disk, "s/x"), "theirs");
+    let findings = opened.take_findings();
+    assert!(findings.iter().any(|finding| finding.code == Code::ChangedByOthers), "{findings:?}");
+}
+
+#[test]
+fn written_lines_survive_another_program_that_replaces_their_file() {
+    let disk = SimDisk::new();
+    let store = open(&disk).unwrap();
+    let writer = store.lock_files(&[path("s")]).unwrap();
+    writer.commit(vec![append("s/log", "{\"n\":1}\n")], Durability::Synced).unwrap();
+    store.checkpoint().unwrap();
+    writer.commit(vec![append("s/log", "{\"n\":2}\n")], Durability::Written).unwrap();
+    let other = disk.process();
+    other.create(&path("s/new"), Mode::Usual).unwrap().append(b"{\"compacted\":1}\n").unwrap();
+    other.rename(&path("s/new"), &path("s/log")).unwrap();
+    let next = writer.commit(vec![append("s/other", "{\"n\":3}\n")], Durability::Synced);
+    assert!(matches!(next, Err(StoreError::Poisoned { .. })), "{next:?}");
+    drop((writer, store));
+    open(&disk).unwrap();
+    assert_eq!(text(&disk, "s/log"), "{\"compacted\":1}\n{\"n\":2}\n");
+    assert_eq!(text(&disk, "s/other"), "{\"n\":3}\n");
 }
