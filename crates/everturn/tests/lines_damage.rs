@@ -171,15 +171,15 @@ fn a_message_says_where_and_why() {
         messages(b"\n{\"k\xff\":1}\n\0\n"),
         [
             "log.jsonl, line 2, byte 1: a record of 8 bytes is not UTF-8 at byte 4 (not-utf8)",
-            "log.jsonl, line 3, byte 10: not JSON: 1 NUL bytes (bad-line)",
+            "log.jsonl, line 3, byte 10: not JSON: NUL bytes (1 B) (bad-line)",
         ]
     );
     assert_eq!(
         messages(b"{}\n{\"a\":\"\0"),
         [
-            "log.jsonl, line 2, byte 3: the last 6 bytes are not a whole record: \
+            "log.jsonl, line 2, byte 3: the file does not end with a whole record (6 B): \
          the text ends inside a string at byte 9 (torn-tail)",
-            "log.jsonl, line 2, byte 9: the file ends in 1 NUL bytes (nul-tail)",
+            "log.jsonl, line 2, byte 9: the file ends in NUL bytes (1 B) (nul-tail)",
         ]
     );
 }
@@ -199,7 +199,7 @@ fn texts(found: &[Record]) -> Vec<&str> {
 }
 
 #[test]
-fn a_cut_at_any_byte_of_the_last_record_loses_that_record_only() {
+fn t01_a_cut_at_any_byte_of_the_last_record_loses_that_record_only() {
     let records = records(5);
     let whole = file_of(&records);
     let last = whole.len() - records[4].len() - 1;
@@ -222,7 +222,7 @@ fn a_cut_at_any_byte_of_the_last_record_loses_that_record_only() {
 }
 
 #[test]
-fn corrupt_lines_in_the_middle_cost_only_themselves() {
+fn t02_corrupt_lines_in_the_middle_cost_only_themselves() {
     let records = records(40);
     // A fixed walk over the lines, so that each round corrupts others.
     let mut seed = 7_usize;
@@ -259,7 +259,7 @@ fn corrupt_lines_in_the_middle_cost_only_themselves() {
 }
 
 #[test]
-fn glued_records_are_all_recovered_wherever_they_are() {
+fn t03_glued_records_are_all_recovered_wherever_they_are() {
     let records = records(6);
     for first in 0..5 {
         for count in 2..=(6 - first) {

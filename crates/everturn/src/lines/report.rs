@@ -4,7 +4,7 @@ use std::io;
 
 use super::events::{Content, Event};
 use super::source::{Source, Window};
-use super::tail::{Span, Tail};
+use super::tail::{Span, Tail, Torn};
 use super::{Item, Record, Text};
 use crate::finding::{Code, Finding};
 use crate::names::FilePath;
@@ -74,7 +74,7 @@ impl Report {
                 [Some(self.reported(line, span, Code::BadLine, message)), None]
             }
             Content::Nuls => {
-                let message = format!("not JSON: {} NUL bytes", span.length);
+                let message = format!("not JSON: NUL bytes ({} B)", span.length);
                 [Some(self.reported(line, span, Code::BadLine, message)), None]
             }
         })
@@ -84,12 +84,13 @@ impl Report {
     pub(super) fn tail_items(&mut self, line: Option<u64>) -> Pair {
         let Tail { torn, nuls, .. } = self.tail;
         let torn = torn.map(|torn| {
+            let Torn { span, bad } = torn;
             let message =
-                format!("the last {} bytes are not a whole record: {}", torn.span.length, torn.bad);
+                format!("the file does not end with a whole record ({} B): {bad}", span.length);
             self.reported(line, torn.span, Code::TornTail, message)
         });
         let nuls = nuls.map(|span| {
-            let message = format!("the file ends in {} NUL bytes", span.length);
+            let message = format!("the file ends in NUL bytes ({} B)", span.length);
             self.reported(line, span, Code::NulTail, message)
         });
         [torn, nuls]

@@ -40,6 +40,31 @@ impl Options {
 ///
 /// It may be shared between threads, and any number of processes may have the same root open: each session
 /// has one writer at a time, and commits that arrive together share one flush.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use everturn::disk::RealDisk;
+/// use everturn::names::FilePath;
+/// use everturn::store::{At, Durability, FileStore, Holder, Options, Step, Store};
+///
+/// # let place = tempfile::tempdir()?;
+/// # let root = place.path().join("game");
+/// let disk = Arc::new(RealDisk::create(&root)?);
+/// let holder = Holder { pid: std::process::id(), started: "2026-01-01T00:00:00Z".to_owned() };
+/// let store = FileStore::open(disk, Options::new(holder))?;
+///
+/// let session = FilePath::parse("sessions/one")?;
+/// let writer = store.lock(&[session])?;
+/// let file = FilePath::parse("sessions/one/turns.jsonl")?;
+/// let lines = b"{\"turn\":1}\n".to_vec();
+/// let turn = Step::Append { file: file.clone(), at: At::End, lines };
+/// writer.commit(vec![turn], Durability::Synced)?;
+/// writer.release()?;
+///
+/// assert_eq!(store.read(&file, 0..100)?, b"{\"turn\":1}\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct FileStore {
     shared: Arc<Shared>,
