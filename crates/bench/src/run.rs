@@ -126,7 +126,7 @@ pub(crate) fn run_once(
     let bytes_on_disk = files::bytes_on_disk(home.path()).map_err(failed)?;
     let found = (row.read_back)(home.path()).map_err(failed)?;
     compare(row.name, expected, found)?;
-    Ok(timing.sample(flushes, bytes_on_disk))
+    Ok(timing.sample(flushes, workload.turns(), bytes_on_disk))
 }
 
 /// How long the saves of a run took.
@@ -138,13 +138,14 @@ struct Timing {
 }
 
 impl Timing {
-    fn sample(&self, flushes: Option<u64>, bytes_on_disk: u64) -> Sample {
+    /// `saved` counts all turns that were saved, those before the clock started included.
+    fn sample(&self, flushes: Option<u64>, saved: usize, bytes_on_disk: u64) -> Sample {
         let turns = self.latencies.len() as f64;
         Sample {
             p50: percentile(&self.latencies, 50),
             p99: percentile(&self.latencies, 99),
             turns_per_second: turns / self.wall.as_secs_f64(),
-            flushes_per_turn: flushes.map(|flushes| flushes as f64 / turns),
+            flushes_per_turn: flushes.map(|flushes| flushes as f64 / saved as f64),
             bytes_on_disk,
         }
     }
@@ -193,11 +194,20 @@ fn save_session(
     turns: &[Arc<Turn>],
     together: &Barrier,
 ) -> Result<SessionTiming, PeerError> {
-    let mut latencies = Vec::with_capacity(turns.len());
+    // The first turn makes files and fills caches, with some peers before they are asked and with others
+    // only then; it is saved but not timed.
+    let (first, timed) = match turns.split_first() {
+        Some((first, rest)) if !rest.is_empty() => (Some(first), rest),
+        _ => (None, turns),
+    };
+    let begun = first.map_or(Ok(()), |first| saver.save(std::slice::from_ref(first)));
+    let mut latencies = Vec::with_capacity(timed.len());
+    // The others wait for this thread even if its peer has failed.
     together.wait();
+    begun?;
     let start = Instant::now();
     let mut before = start;
-    for turn in turns {
+    for turn in timed {
         saver.save(std::slice::from_ref(turn))?;
         let after = Instant::now();
         latencies.push(after - before);
