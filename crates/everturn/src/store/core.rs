@@ -363,7 +363,8 @@ impl Core {
             return self.checkpoint();
         }
         self.complete()?;
-        if self.lives.any_within(scopes) {
+        // Names that were settled before a batch which then failed: the log does not say so yet.
+        if self.lives.any_within(scopes) || !self.preface.is_empty() {
             self.settle(scopes.to_vec())?;
             let records = std::mem::take(&mut self.preface);
             self.write_log(&records)?;

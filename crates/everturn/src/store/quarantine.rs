@@ -38,6 +38,11 @@ pub(super) struct SetAside {
     pub(super) was: Fingerprint,
 }
 
+/// Where the bytes `was`, cut from `path` at `start`, are kept.
+pub(super) fn place(path: &FilePath, start: u64, was: Fingerprint) -> FilePath {
+    own(&["quarantine"]).join(&path.flat_name(&format!("@{start}.{:016x}", was.sum)))
+}
+
 /// Copies the bytes from `start` to `end` of an open file into the quarantine, durably.
 pub(super) fn set_aside(
     disk: &dyn Disk,
@@ -49,7 +54,7 @@ pub(super) fn set_aside(
     let was = fingerprint_range(file, start, end).map_err(StoreError::io("read", path))?;
     let dir = own(&["quarantine"]);
     ensure_dir(disk, &dir, &mut Vec::new())?;
-    let place = dir.join(&path.flat_name(&format!("@{start}.{:016x}", was.sum)));
+    let place = place(path, start, was);
     let known = disk.stat(&place).map_err(StoreError::io("look at", &place))?;
     if known.is_some() {
         // It may be what a power cut left of an earlier copy.

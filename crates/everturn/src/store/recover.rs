@@ -12,7 +12,9 @@ use super::core::sync_dir;
 use super::fingerprint::Fingerprint;
 use super::log::{LogNumber, own, scan};
 use super::plan::replaced_mode;
-use super::quarantine::{append_full, ensure_dir, fingerprint_range, set_aside};
+use super::quarantine::{
+    append_full, ensure_dir, fingerprint_range, place as quarantine_place, set_aside,
+};
 use super::replay::{Content, Edit, Ending, History, is_remnant};
 use crate::disk::{
     Access, Disk, DiskFile, FileId, Flush, Kind, Mode, Stat, read_all, read_range, write_full,
@@ -229,9 +231,13 @@ impl Recovery<'_> {
             self.disk.create(path, Mode::Usual).map_err(StoreError::io("create", path))?;
         }
         let file = self.disk.open(path, Access::Write).map_err(StoreError::io("open", path))?;
-        for edit in edits {
+        for (index, edit) in edits.iter().enumerate() {
             match edit {
-                Edit::Cut { at, was } => cut(&*file, *at, *was),
+                Edit::Cut { at, was } => {
+                    let ours = lines_from(*at, edits.get(index + 1..).unwrap_or_default());
+                    let tail = kept_tail(self.disk, path, *at, *was)?;
+                    cut(&*file, *at, *was, &tail, &ours)
+                }
                 Edit::Append { at, bytes } => {
                     let remnant = read_range(&*file, *at, at + bytes.len() as u64);
                     match remnant.and_then(|found| Ok((found, file.stat()?.len))) {
@@ -388,10 +394,52 @@ impl Recovery<'_> {
     }
 }
 
-fn cut(file: &dyn DiskFile, at: u64, was: Fingerprint) -> io::Result<()> {
+/// What the edits append from `at` on without a gap.
+fn lines_from(at: u64, edits: &[Edit]) -> Vec<u8> {
+    let mut lines = Vec::new();
+    for edit in edits {
+        match edit {
+            Edit::Append { at: next, bytes } if *next == at + lines.len() as u64 => {
+                lines.extend_from_slice(bytes);
+            }
+            _ => break,
+        }
+    }
+    lines
+}
+
+/// The bytes that were cut off, from the quarantine; none if they are not there any more.
+fn kept_tail(
+    disk: &dyn Disk,
+    path: &FilePath,
+    at: u64,
+    was: Fingerprint,
+) -> Result<Vec<u8>, StoreError> {
+    let copy = quarantine_place(path, at, was);
+    if look(disk, &copy)?.is_none_or(|stat| stat.len != was.len) {
+        return Ok(Vec::new());
+    }
+    let file = disk.open(&copy, Access::Read).map_err(StoreError::io("open", &copy))?;
+    read_all(&*file).map_err(StoreError::io("read", &copy))
+}
+
+/// Cuts off a tail again, or what a power cut made of it and of our lines that took its place.
+fn cut(file: &dyn DiskFile, at: u64, was: Fingerprint, tail: &[u8], ours: &[u8]) -> io::Result<()> {
     let len = file.stat()?.len;
     if len == at + was.len && fingerprint_range(file, at, len)? == was {
-        file.set_len(at)?;
+        return file.set_len(at);
     }
-    Ok(())
+    let most = tail.len().max(ours.len()) as u64;
+    let found = read_range(file, at, at + most)?;
+    let known = |(place, byte): (usize, &u8)| {
+        *byte == 0 || tail.get(place) == Some(byte) || ours.get(place) == Some(byte)
+    };
+    if !found.iter().enumerate().all(known) {
+        return Ok(());
+    }
+    if len <= at + most {
+        return file.set_len(at.min(len));
+    }
+    // Another program has gone on behind our lines: they are put right where they are.
+    write_full(file, at, ours)
 }
