@@ -143,7 +143,8 @@ fn find(
     while start < len {
         let window = read_range(file, start, start + SEARCH_CHUNK + needle.len() as u64)?;
         // Beyond the chunk the window is too short to tell; the next one starts there.
-        let starts = (0..=SEARCH_CHUNK).zip(&window).filter(|(_, byte)| *byte == first);
+        let starts =
+            (0..=SEARCH_CHUNK).zip(&window).filter(|(_, byte)| *byte == first || **byte == 0);
         for (place, _) in starts {
             let place = usize::try_from(place).map_err(io::Error::other)?;
             let before = place.checked_sub(1).and_then(|before| window.get(before));

@@ -24,6 +24,9 @@ const FOUND: &[(&str, u64)] = &[
     ("a checkpoint left out the name of a directory that another process had made", 3746),
     ("a file that was replaced and then renamed came back as it was before", 13054),
     ("a commit that was found absent came back with the next power cut", 3193),
+    ("a tail that was cut came back below the lines that took its place", 119),
+    ("a scope was given back although the log did not say that it was settled", 654),
+    ("lines lost behind those of another program were added at the end, and a hole stayed", 937),
 ];
 
 /// How many seeds a usual run tries, and how many operations each.
