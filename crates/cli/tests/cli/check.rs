@@ -176,3 +176,18 @@ fn commits_that_a_dead_process_left_in_its_log_are_reported_until_they_are_repla
     let turns = fs::read_to_string(dir.path().join("one/turns.jsonl")).unwrap();
     assert_eq!(turns, "{\"turn\":1}\n");
 }
+
+#[test]
+fn people_read_findings_on_stdout_and_the_count_on_stderr() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir_all(dir.path().join("sessions/one")).unwrap();
+    fs::write(dir.path().join("sessions/one/a.jsonl"), "{}\n{").unwrap();
+    let mut everturn = command(dir.path());
+    everturn.args(["check", "sessions"]);
+    let output = run(everturn, "");
+    let line = "sessions/one/a.jsonl:2: torn-tail: the file does not end with a whole record (1 B): \
+                the text ends inside an object at byte 4 (byte 3)\n";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), line);
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "1 file, 1 record: 1 finding\n");
+    assert_eq!(output.status.code(), Some(3));
+}
