@@ -308,3 +308,17 @@ pub(crate) fn write_full(file: &dyn DiskFile, offset: u64, bytes: &[u8]) -> io::
     }
     Ok(())
 }
+
+/// Appends all of `bytes` to a file that nobody else writes.
+pub(crate) fn append_full(file: &dyn DiskFile, bytes: &[u8]) -> io::Result<()> {
+    let mut done = 0;
+    while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+        match file.append(rest) {
+            Ok(appended) if appended.written == 0 => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(appended) => done += appended.written,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

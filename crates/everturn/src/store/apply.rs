@@ -7,9 +7,9 @@ use super::core::{Core, Pending, Round, Tracked};
 use super::fingerprint::Fingerprint;
 use super::log::own;
 use super::plan::{Aid, Planned};
-use super::quarantine::{append_full, ensure_dir, fingerprint_range};
+use super::quarantine::{ensure_dir, fingerprint_range};
 use super::record::{Op, Record};
-use crate::disk::{Access, Disk, DiskFile, FileId, Flush, Mode, read_all};
+use crate::disk::{Access, Disk, DiskFile, FileId, Flush, Mode, append_full, read_all};
 use crate::names::{FilePath, PathSet};
 
 /// How to take back one thing that was done.

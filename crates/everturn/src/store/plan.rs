@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use super::core::{Core, End};
 use super::fingerprint::Fingerprint;
-use super::quarantine::{append_full, set_aside};
+use super::quarantine::set_aside;
 use super::record::Op;
 use super::{At, Durability, Expect, Receipt, Secrecy, Step, StoreError};
-use crate::disk::{Access, DiskFile, FileId, Kind, Mode, read_all};
+use crate::disk::{Access, DiskFile, FileId, Kind, Mode, append_full, read_all};
 use crate::finding::{Code, Finding};
 use crate::lines::Tail;
 use crate::names::{FilePath, PathSet};

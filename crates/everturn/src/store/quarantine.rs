@@ -6,7 +6,7 @@ use super::StoreError;
 use super::fingerprint::Fingerprint;
 use super::log::own;
 use crate::checksum::Checksum;
-use crate::disk::{Disk, DiskFile, Flush, Mode, read_full};
+use crate::disk::{Disk, DiskFile, Flush, Mode, append_full, read_full};
 use crate::names::FilePath;
 
 /// How much is copied at a time.
@@ -105,18 +105,4 @@ pub(super) fn fingerprint_range(
 
 fn copy_range(from: &dyn DiskFile, start: u64, end: u64, to: &dyn DiskFile) -> io::Result<()> {
     for_each_chunk(from, start, end, |bytes| append_full(to, bytes))
-}
-
-/// Appends all of `bytes` to a file that nobody else writes.
-pub(super) fn append_full(file: &dyn DiskFile, bytes: &[u8]) -> io::Result<()> {
-    let mut done = 0;
-    while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
-        match file.append(rest) {
-            Ok(appended) if appended.written == 0 => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(appended) => done += appended.written,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }

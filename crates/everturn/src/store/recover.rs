@@ -12,12 +12,11 @@ use super::core::sync_dir;
 use super::fingerprint::Fingerprint;
 use super::log::{LogNumber, own, scan};
 use super::plan::replaced_mode;
-use super::quarantine::{
-    append_full, ensure_dir, fingerprint_range, place as quarantine_place, set_aside,
-};
+use super::quarantine::{ensure_dir, fingerprint_range, place as quarantine_place, set_aside};
 use super::replay::{Content, Edit, Ending, History, is_remnant};
 use crate::disk::{
-    Access, Disk, DiskFile, FileId, Flush, Kind, Mode, Stat, read_all, read_range, write_full,
+    Access, Disk, DiskFile, FileId, Flush, Kind, Mode, Stat, append_full, read_all, read_range,
+    write_full,
 };
 use crate::finding::{Code, Finding};
 use crate::lines::Tail;
