@@ -9,6 +9,8 @@
 //! - [`json`]: the one JSON grammar, as a scanner that is fed bytes.
 //! - [`lines`]: JSONL files, read forwards, backwards, and at their tail.
 //! - [`document`]: whole JSON files, edited without touching what did not change.
+//! - [`tree`]: JSON values that are looked into only where somebody looks.
+//! - [`delta`]: changes of such values that can be taken back.
 //! - [`disk`]: what is asked of a disk; the real one, and one that crashes on request.
 //! - [`store`]: batches of changes to files that happen whole or not at all.
 //! - [`check`]: what is wrong with the files of a directory.
@@ -25,6 +27,10 @@ pub mod json;
 pub mod lines;
 
 pub mod document;
+
+pub mod tree;
+
+pub mod delta;
 
 mod checksum;
 

@@ -38,7 +38,7 @@ pub(super) fn write<T: Serialize + ?Sized>(
 
 impl Layout {
     /// The indent of entries that are `depth` levels deep.
-    pub(super) fn indent(self, depth: usize) -> String {
+    pub(crate) fn indent(self, depth: usize) -> String {
         match self {
             Layout::Compact | Layout::Spaced => String::new(),
             Layout::Pretty(Indent::Spaces(count)) => " ".repeat(depth * usize::from(count)),

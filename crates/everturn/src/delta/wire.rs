@@ -1,0 +1,140 @@
+//! Deltas as files hold them: `{"op", "path", "value", "previousValue"}`.
+//!
+//! Three more fields say what taking a delta back needs beyond that: `createdParents`, `positions`, `position`.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::{Delta, Op, Path, Spelling};
+use crate::tree::{Node, Slice, Tree};
+
+/// A delta as it stands in a text.
+#[derive(Debug, Deserialize)]
+pub(crate) struct DeltaText<'t> {
+    #[serde(borrow)]
+    op: Cow<'t, str>,
+    #[serde(borrow)]
+    path: &'t RawValue,
+    #[serde(borrow, default, deserialize_with = "present")]
+    value: Option<&'t RawValue>,
+    #[serde(borrow, default, rename = "previousValue", deserialize_with = "present")]
+    previous: Option<&'t RawValue>,
+    #[serde(default, rename = "createdParents")]
+    created: usize,
+    #[serde(default)]
+    positions: Vec<usize>,
+    #[serde(default)]
+    position: Option<usize>,
+}
+
+/// A field that is there, be it `null`.
+pub(crate) fn present<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
+}
+
+/// Any part of a text, as a tree that shares it.
+pub(crate) fn shared(slice: &Slice, raw: &RawValue) -> Tree {
+    Tree(Node::Text(slice.part(raw.get())))
+}
+
+impl DeltaText<'_> {
+    /// The delta; its values share the text of `slice`, of which this is a part.
+    pub(crate) fn to_delta(&self, slice: &Slice) -> Result<Delta, String> {
+        let op = Op::parse(&self.op).ok_or_else(|| format!("{:?} is no operation", self.op))?;
+        let path = parse_path(self.path.get())?;
+        Ok(Delta {
+            op,
+            path,
+            value: self.value.map(|raw| shared(slice, raw)),
+            previous: self.previous.map(|raw| shared(slice, raw)),
+            created: self.created,
+            positions: self.positions.clone(),
+            member: self.position,
+        })
+    }
+}
+
+/// One segment of a path that is written as an array.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Segment {
+    Key(Box<str>),
+    Index(u64),
+}
+
+/// A path, written with dots or as an array.
+pub(crate) fn parse_path(text: &str) -> Result<Path, String> {
+    let bad = |_| format!("{text} is no path: a string with dots or an array of keys is needed");
+    if text.starts_with('"') {
+        let dotted: Cow<'_, str> = serde_json::from_str(text).map_err(bad)?;
+        return Ok(Path::dotted(&dotted));
+    }
+    let segments: Vec<Segment> = serde_json::from_str(text).map_err(bad)?;
+    let text = segments.into_iter().map(|segment| match segment {
+        Segment::Key(key) => key,
+        Segment::Index(index) => index.to_string().into(),
+    });
+    Ok(Path::array(text))
+}
+
+/// A path as JSON.
+pub(crate) fn path_text(path: &Path) -> String {
+    let segments = path.segments();
+    let written = match path.spelling() {
+        Spelling::Dotted => serde_json::to_string(&segments.join(".")),
+        Spelling::Array => serde_json::to_string(segments),
+    };
+    // Strings can always be written.
+    written.unwrap_or_default()
+}
+
+impl Delta {
+    /// Reads one delta from JSON.
+    pub fn parse(text: &str) -> Result<Delta, String> {
+        let slice = Slice::whole(text);
+        let read: DeltaText<'_> =
+            serde_json::from_str(slice.as_str()).map_err(|error| error.to_string())?;
+        read.to_delta(&slice)
+    }
+
+    /// The delta as JSON on one line.
+    #[must_use]
+    pub fn to_line(&self) -> String {
+        let mut out = String::new();
+        self.write_line(&mut out);
+        out
+    }
+
+    pub(crate) fn write_line(&self, out: &mut String) {
+        out.push_str("{\"op\":\"");
+        out.push_str(self.op.as_str());
+        out.push_str("\",\"path\":");
+        out.push_str(&path_text(&self.path));
+        for (name, tree) in [("value", &self.value), ("previousValue", &self.previous)] {
+            if let Some(tree) = tree {
+                out.push_str(",\"");
+                out.push_str(name);
+                out.push_str("\":");
+                out.push_str(&tree.to_line());
+            }
+        }
+        let mut number = |name: &str, value: &dyn std::fmt::Display| {
+            out.push_str(&format!(",\"{name}\":{value}"));
+        };
+        if self.created > 0 {
+            number("createdParents", &self.created);
+        }
+        if let Some(member) = self.member {
+            number("position", &member);
+        }
+        if !self.positions.is_empty() {
+            let list: Vec<String> = self.positions.iter().map(usize::to_string).collect();
+            number("positions", &format!("[{}]", list.join(",")));
+        }
+        out.push('}');
+    }
+}
