@@ -19,7 +19,7 @@ use crate::tree::{Kind, Tree};
 pub use diff::diff;
 pub use inverse::apply_group;
 pub use path::{MAX_SEGMENTS, Path, Spelling};
-pub(crate) use wire::DeltaText;
+pub(crate) use wire::{DeltaText, parse_path, path_text, present, shared};
 
 /// What happens at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -74,6 +74,14 @@ codes! {
     BadLog = "bad-log",
     /// Bytes that were moved to the quarantine before an append.
     SetAside = "set-aside",
+    /// A record that its file should not have: fields are missing or make no sense.
+    BadRecord = "bad-record",
+    /// The metadata of a session are missing or cannot be used.
+    BadMetadata = "bad-metadata",
+    /// A snapshot that cannot be used; an older one is.
+    BadSnapshot = "bad-snapshot",
+    /// A change that does not fit the state to which it should be applied.
+    BadChange = "bad-change",
     /// A file that another program changed after a commit that was replayed.
     ChangedByOthers = "changed-by-others",
 }

@@ -348,6 +348,8 @@ macro_rules! ids {
 ids! {
     /// The id of a session, in whatever layout.
     SessionId,
+    /// The id of a scene in a game session.
+    SceneId,
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ use crate::json;
 
 pub use canonical::{Digest, canonical, digest};
 pub(crate) use expand::escape_key;
+pub(crate) use write::Printer;
 
 /// A JSON value.
 ///
@@ -194,6 +195,13 @@ impl Tree {
     #[must_use]
     pub fn is_null(&self) -> bool {
         self.kind() == Kind::Null
+    }
+
+    /// The same value, taken apart by one level: for those who look into it more than once.
+    #[must_use]
+    pub(crate) fn opened(mut self) -> Tree {
+        self.0.expand();
+        self
     }
 
     /// The value at `path`, if there is one. A segment is a key of an object or an index of an array.

@@ -122,6 +122,12 @@ impl Delta {
                 out.push_str(&tree.to_line());
             }
         }
+        self.write_notes(out);
+        out.push('}');
+    }
+
+    /// What taking it back needs beyond the documented fields.
+    pub(crate) fn write_notes(&self, out: &mut String) {
         let mut number = |name: &str, value: &dyn std::fmt::Display| {
             out.push_str(&format!(",\"{name}\":{value}"));
         };
@@ -135,6 +141,11 @@ impl Delta {
             let list: Vec<String> = self.positions.iter().map(usize::to_string).collect();
             number("positions", &format!("[{}]", list.join(",")));
         }
-        out.push('}');
+    }
+
+    /// What an increment made of the number, if it was applied.
+    pub(crate) fn total(&self) -> Option<String> {
+        let (was, value) = (self.previous.as_ref()?, self.value.as_ref()?);
+        super::number::add(&was.to_line(), &value.to_line()).ok()
     }
 }

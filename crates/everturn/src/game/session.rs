@@ -1,0 +1,362 @@
+//! A session that is read.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::changes::Change;
+use super::error::GameError;
+use super::files::{Files, names};
+use super::form::Form;
+use super::log::{Line, Piece, Rows};
+use super::meta::Meta;
+use super::names::{Document, Log, Status};
+use super::state::State;
+use super::turn::Turn;
+use crate::checksum::checksum;
+use crate::finding::{Code, Finding};
+use crate::names::{FilePath, SessionId};
+use crate::store::{Store, StoreError};
+use crate::tree::{Kind, Slice, Tree};
+
+/// A session that is read. It never writes, and never waits for whoever does.
+pub struct Session {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) id: SessionId,
+    pub(crate) status: Status,
+    pub(crate) dir: FilePath,
+    pub(crate) form: Form,
+    /// Nothing if there is none that can be used.
+    pub(crate) meta: Option<Meta>,
+    /// The last turn.
+    pub(crate) turn: u64,
+    /// What the directories said when somebody last asked.
+    files: Mutex<Option<Arc<Files>>>,
+    /// What was noticed when the session was opened.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// All sessions of a store, with their status, sorted by id.
+pub fn list(store: &Arc<dyn Store>) -> Result<Vec<(SessionId, Status)>, GameError> {
+    let mut sessions = Vec::new();
+    for status in Status::ALL {
+        for path in names(store, &status.dir())? {
+            let id = path.name().and_then(|name| SessionId::parse(name.as_str()).ok());
+            sessions.extend(id.map(|id| (id, status)));
+        }
+    }
+    sessions.sort();
+    Ok(sessions)
+}
+
+/// Where the session is, if there is one.
+pub(crate) fn find(store: &Arc<dyn Store>, id: &SessionId) -> Result<Option<Status>, StoreError> {
+    for status in Status::ALL {
+        let stat = store.stat(&status.session(id))?;
+        if stat.is_some_and(|stat| stat.kind == crate::disk::Kind::Dir) {
+            return Ok(Some(status));
+        }
+    }
+    Ok(None)
+}
+
+impl Session {
+    /// Opens a session, wherever it is.
+    pub fn open(store: Arc<dyn Store>, id: &SessionId) -> Result<Session, GameError> {
+        let status = find(&store, id)?.ok_or_else(|| GameError::NoSession { id: id.clone() })?;
+        Session::open_in(store, id, status, status.session(id))
+    }
+
+    /// Opens the session in a directory.
+    pub(crate) fn open_in(
+        store: Arc<dyn Store>,
+        id: &SessionId,
+        status: Status,
+        dir: FilePath,
+    ) -> Result<Session, GameError> {
+        let file = Document::Meta.in_dir(&dir);
+        let mut findings = Vec::new();
+        let meta = match store.read(&file, 0..u64::MAX) {
+            Ok(bytes) => Meta::parse(&file, &bytes).map_err(|error| error.to_string()),
+            Err(StoreError::Missing { .. }) => Err(format!("{file} is missing")),
+            Err(error) => return Err(error.into()),
+        };
+        let meta = meta.map_err(|message| {
+            let (line, offset, code) = (None, None, Code::BadMetadata);
+            findings.push(Finding { file, line, offset, code, message });
+        });
+        let mut session = Session {
+            store,
+            id: id.clone(),
+            status,
+            dir,
+            form: Form::Documented,
+            meta: meta.ok(),
+            turn: 0,
+            files: Mutex::new(None),
+            findings,
+        };
+        session.form = session.detect_form()?;
+        session.turn = match session.meta.as_ref().and_then(Meta::turn) {
+            Some(turn) => turn,
+            None => session.last_logged_turn()?,
+        };
+        Ok(session)
+    }
+
+    /// A session that begins.
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        id: &SessionId,
+        status: Status,
+        dir: FilePath,
+        form: Form,
+    ) -> Session {
+        let (meta, turn, findings) = (None, 0, Vec::new());
+        Session {
+            store,
+            id: id.clone(),
+            status,
+            dir,
+            form,
+            meta,
+            turn,
+            files: Mutex::new(None),
+            findings,
+        }
+    }
+
+    /// The session's id.
+    #[must_use]
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// Whether it is being played.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
+    /// The directory of the session, below the root.
+    #[must_use]
+    pub fn dir(&self) -> &FilePath {
+        &self.dir
+    }
+
+    /// Which shape it has.
+    #[must_use]
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// The last turn; 0 before the first one.
+    #[must_use]
+    pub fn turn(&self) -> u64 {
+        self.turn
+    }
+
+    /// The metadata, if there are any that can be read.
+    #[must_use]
+    pub fn metadata(&self) -> Option<&Tree> {
+        self.meta.as_ref().map(|meta| &meta.tree)
+    }
+
+    /// What was noticed when the session was opened.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// The shape shows in the metadata, otherwise in the names and lines of the logs.
+    fn detect_form(&self) -> Result<Form, GameError> {
+        let has = |key: &str| self.metadata().is_some_and(|meta| meta.at(&[key]).is_some());
+        if has("current") || has("version") || has("files") {
+            return Ok(Form::Documented);
+        }
+        let files = self.files()?;
+        for (_, path) in &files.deltas {
+            let rows = Rows::open(&self.store, path, 0..u64::MAX, |slice| Ok(slice.clone()))?;
+            for piece in rows {
+                if let Piece::Row(slice, _) = piece?
+                    && let Some(form) = Change::form_of(slice.as_str())
+                {
+                    return Ok(form);
+                }
+            }
+        }
+        let current = files.turns.iter().any(|(file, _)| file.last.is_none());
+        Ok(if files.turns.is_empty() || current { Form::Documented } else { Form::Program })
+    }
+
+    /// The highest number in the last file of turns that has any.
+    pub(crate) fn last_logged_turn(&self) -> Result<u64, GameError> {
+        let files = self.files()?;
+        for (_, path) in files.turns.iter().rev() {
+            let mut last = None;
+            for piece in Rows::open(&self.store, path, 0..u64::MAX, Turn::parse)? {
+                if let Piece::Row(turn, _) = piece? {
+                    last = last.max(Some(turn.turn));
+                }
+            }
+            if let Some(last) = last {
+                return Ok(last);
+            }
+        }
+        let snapshots = files.snapshots.iter().map(|(file, _)| file.turn).max();
+        Ok(snapshots.unwrap_or(0))
+    }
+
+    /// Which files there are; remembered until [`Session::look_again`].
+    pub(crate) fn files(&self) -> Result<Arc<Files>, GameError> {
+        let mut known = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(files) = &*known {
+            return Ok(Arc::clone(files));
+        }
+        let files = Arc::new(Files::list(&self.store, &self.dir)?);
+        *known = Some(Arc::clone(&files));
+        Ok(files)
+    }
+
+    /// Forgets which files there are, because others may have appeared or got other names.
+    pub(crate) fn look_again(&self) {
+        *self.files.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Reads a state file. One that is as it was written is known to be good.
+    pub(crate) fn read_state(&self, path: &FilePath, field: &str) -> Result<Tree, GameError> {
+        let bytes = self.store.read(path, 0..u64::MAX)?;
+        let sum = format!("crc64:{:016x}", checksum(&[&bytes]));
+        let text =
+            String::from_utf8(bytes).map_err(|_| GameError::damaged(path, "it is not UTF-8"))?;
+        let meta = self.meta.as_ref();
+        let known = meta.and_then(|meta| meta.text(&["stateFiles", "checksums", field]));
+        if known == Some(sum) && !text.ends_with('\n') && !text.starts_with('\u{feff}') {
+            let end = text.len();
+            return Ok(Tree::trusted(text.into(), 0..end));
+        }
+        let text = text.trim_start_matches('\u{feff}');
+        let tree = Tree::parse(text).map_err(|bad| GameError::damaged(path, bad))?;
+        if tree.kind() != Kind::Object {
+            return Err(GameError::damaged(path, format!("it is {}, not an object", tree.kind())));
+        }
+        Ok(tree)
+    }
+
+    /// The path of a file that the metadata name, which must lie in the session's directory.
+    pub(crate) fn named_file(&self, field: &str) -> Option<FilePath> {
+        let name = self.meta.as_ref()?.text(&["files", field])?;
+        FilePath::parse(&format!("{}/{name}", self.dir.as_str())).ok()
+    }
+
+    /// The states as the files have them, and the turn they are of.
+    pub(crate) fn stored_state(&self) -> Result<(u64, State), GameError> {
+        let own = |document: Document| document.in_dir(&self.dir);
+        let world = self.named_file("worldState").unwrap_or_else(|| own(Document::World));
+        let player = self.named_file("playerState").unwrap_or_else(|| own(Document::Player));
+        let world = self.read_state(&world, "worldState")?;
+        let player = self.read_state(&player, "playerState")?;
+        let scene = match self.named_file("currentScene") {
+            Some(file) => self.read_state(&file, "currentScene")?,
+            None => Tree::null(),
+        };
+        let npcs = match self.form {
+            Form::Documented => None,
+            Form::Program => match self.read_state(&own(Document::Npcs), "npcs") {
+                Ok(npcs) => Some(npcs),
+                Err(GameError::Store(StoreError::Missing { .. })) => None,
+                Err(error) => return Err(error),
+            },
+        };
+        let turn = self.meta.as_ref().and_then(|meta| meta.number(&["stateFiles", "turnId"]));
+        Ok((turn.unwrap_or(self.turn), State { world, player, scene, npcs }))
+    }
+
+    /// The lines of a log about these turns, in the order of the files.
+    pub(crate) fn rows<R>(
+        &self,
+        log: Log,
+        first: u64,
+        last: u64,
+        parse: fn(&Slice) -> Result<R, String>,
+    ) -> Result<LogRows<R>, GameError> {
+        let files = self.files()?.covering(log, first, last);
+        let store = Arc::clone(&self.store);
+        let (wanted, files) = (first..last.saturating_add(1), files.into_iter());
+        Ok(LogRows { store, files, rows: None, wanted, parse, findings: Vec::new() })
+    }
+
+    /// The turns of a range, both ends included, with what was noticed on the way in
+    /// [`LogRows::findings`].
+    pub fn turns(&self, first: u64, last: u64) -> Result<LogRows<Turn>, GameError> {
+        self.rows(Log::Turns, first, last, Turn::parse)
+    }
+
+    /// The changes of a range of turns, both ends included.
+    pub fn changes(&self, first: u64, last: u64) -> Result<LogRows<Change>, GameError> {
+        self.rows(Log::Deltas, first, last, Change::parse)
+    }
+}
+
+/// Something that belongs to a turn.
+pub(crate) trait OfTurn {
+    fn of_turn(&self) -> u64;
+}
+
+impl OfTurn for Turn {
+    fn of_turn(&self) -> u64 {
+        self.turn
+    }
+}
+
+impl OfTurn for Change {
+    fn of_turn(&self) -> u64 {
+        self.turn
+    }
+}
+
+/// The lines of a log, one file after the other.
+pub struct LogRows<R> {
+    store: Arc<dyn Store>,
+    files: std::vec::IntoIter<FilePath>,
+    rows: Option<(FilePath, Rows<R>)>,
+    wanted: std::ops::Range<u64>,
+    parse: fn(&Slice) -> Result<R, String>,
+    /// What was noticed so far.
+    pub findings: Vec<Finding>,
+}
+
+#[expect(
+    private_bounds,
+    reason = "only the rows of a session's logs are read, and they are public"
+)]
+impl<R: OfTurn> LogRows<R> {
+    /// The next line with the file that has it.
+    pub(crate) fn next_line(&mut self) -> Option<Result<(R, FilePath, Line), GameError>> {
+        loop {
+            let Some((file, rows)) = &mut self.rows else {
+                let file = self.files.next()?;
+                match Rows::open(&self.store, &file, self.wanted.clone(), self.parse) {
+                    Ok(rows) => self.rows = Some((file, rows)),
+                    Err(error) => return Some(Err(error)),
+                }
+                continue;
+            };
+            match rows.next() {
+                None => self.rows = None,
+                Some(Err(error)) => return Some(Err(error)),
+                Some(Ok(Piece::Finding(finding))) => self.findings.push(finding),
+                Some(Ok(Piece::Row(row, line))) if self.wanted.contains(&row.of_turn()) => {
+                    return Some(Ok((row, file.clone(), line)));
+                }
+                Some(Ok(Piece::Row(..))) => {}
+            }
+        }
+    }
+}
+
+impl<R: OfTurn> Iterator for LogRows<R> {
+    type Item = Result<R, GameError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_line().map(|line| line.map(|(row, _, _)| row))
+    }
+}

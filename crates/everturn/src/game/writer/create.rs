@@ -1,0 +1,52 @@
+//! New sessions.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::{GameWriter, Tape, lock};
+use crate::document::Style;
+use crate::game::error::GameError;
+use crate::game::form::Form;
+use crate::game::meta::{Meta, NewSession};
+use crate::game::names::Status;
+use crate::game::session::{Session, find};
+use crate::game::snapshot::Reason;
+use crate::store::Store;
+use crate::tree::Tree;
+
+impl GameWriter {
+    /// Makes a new session, with a snapshot of turn 0 so that every turn can be reached.
+    pub fn create(
+        store: Arc<dyn Store>,
+        new: &NewSession,
+        now: Timestamp,
+    ) -> Result<GameWriter, GameError> {
+        let state = new.state()?;
+        // The archive of the session must have a name, too.
+        crate::game::names::archive(&new.id)?;
+        let writer = lock(&store, &new.id)?;
+        if let Some(status) = find(&store, &new.id)? {
+            return Err(GameError::Taken { id: new.id.clone(), place: status.session(&new.id) });
+        }
+        let meta = Meta::new(new, now);
+        let dir = Status::Active.session(&new.id);
+        let session = Session::new(store, &new.id, Status::Active, dir, Form::Documented);
+        let start = Tape { first: 1, bytes: 0 };
+        let mut game = GameWriter {
+            session,
+            writer,
+            meta,
+            state,
+            state_turn: 0,
+            turns: start,
+            deltas: start,
+            last_time: None,
+            game_time: Tree::null(),
+            findings: Vec::new(),
+        };
+        debug_assert_eq!(game.meta.style, Style::PRETTY_RAW);
+        game.take_snapshot(&Reason::Initial, now)?;
+        Ok(game)
+    }
+}
