@@ -37,6 +37,21 @@ pub use memory::MemoryStore;
 /// Everturn's own directory below the root: logs, locks, quarantine. Not part of anybody's data.
 pub const OWN_DIR: &str = ".everturn";
 
+/// Where what was thrown away waits until somebody wants it back, or gone.
+///
+/// A writer one of whose scopes is this place, or lies below it, may write in that scope; it is the same
+/// with [`staging_dir`]. Nobody else may write anywhere in [`OWN_DIR`], not even the writer of the root.
+#[must_use]
+pub fn trash_dir() -> FilePath {
+    log::own(&["trash"])
+}
+
+/// Where a directory is built unseen, over several commits, before it is renamed into its place.
+#[must_use]
+pub fn staging_dir() -> FilePath {
+    log::own(&["staging"])
+}
+
 /// A place for sessions: files that are read freely and changed only by [`Writer::commit`].
 pub trait Store: Send + Sync {
     /// The bytes of a file from `range.start` up to `range.end` or the end of the file.

@@ -151,6 +151,18 @@ fn a_root_that_is_called_like_the_own_directory_is_checked() {
 }
 
 #[test]
+fn what_is_in_the_trash_or_not_in_its_place_yet_is_not_checked() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir_all(dir.path().join(".everturn/wal")).unwrap();
+    for place in ["trash", "staging"] {
+        let home = dir.path().join(".everturn").join(place);
+        fs::create_dir_all(&home).unwrap();
+        fs::write(home.join("a.jsonl"), "{").unwrap();
+    }
+    assert_eq!(check(dir.path(), &["."]), (vec![], Some(0)));
+}
+
+#[test]
 fn commits_that_a_dead_process_left_in_its_log_are_reported_until_they_are_replayed() {
     let dir = tempfile::tempdir().unwrap();
     let commit = |root: &Path| {

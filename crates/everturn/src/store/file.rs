@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 
 use super::core::Core;
 use super::group::{Queue, locked};
-use super::locks::{Holder, ScopeLocks};
+use super::locks::{Holder, ScopeLocks, may_write};
 use super::log::own;
 use super::logs::waiting_commits;
 use super::quarantine::ensure_dir;
-use super::{Durability, OWN_DIR, Receipt, Step, Store, StoreError, Writer};
+use super::{Durability, Receipt, Step, Store, StoreError, Writer};
 use crate::disk::{Access, Disk, Kind, Listing, Stat, read_range};
 use crate::finding::Finding;
 use crate::names::FilePath;
@@ -196,11 +196,6 @@ impl FileStore {
     }
 }
 
-/// Whether a path lies in Everturn's own directory, where nobody else writes.
-fn is_own(path: &FilePath) -> bool {
-    path.as_str().split('/').next() == Some(OWN_DIR)
-}
-
 fn check_root(disk: &dyn Disk) -> Result<(), StoreError> {
     let root = FilePath::root();
     match disk.stat(&root).map_err(StoreError::io("open", &root))? {
@@ -271,10 +266,7 @@ pub struct FileWriter {
 impl FileWriter {
     fn check(&self, steps: &[Step]) -> Result<(), StoreError> {
         let mut paths = steps.iter().flat_map(Step::paths);
-        let outside = |path: &&FilePath| {
-            is_own(path) || !self.scopes.iter().any(|scope| path.is_within(scope))
-        };
-        match paths.find(outside) {
+        match paths.find(|path| !may_write(&self.scopes, path)) {
             Some(path) => Err(StoreError::OutsideScope { path: path.clone() }),
             None => Ok(()),
         }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use super::fingerprint::Fingerprint;
 use super::group::locked;
-use super::log::own;
+use super::locks::may_write;
 use super::plan::{check_place, complete, tidy};
 use super::{Durability, Expect, Receipt, Secrecy, Step, Store, StoreError, Writer};
 use crate::disk::{Entry, FileId, Kind, Listing, PRIVATE_BITS, Stat};
@@ -200,9 +200,7 @@ struct MemoryWriter {
 
 impl Writer for MemoryWriter {
     fn commit(&self, steps: Vec<Step>, _durability: Durability) -> Result<Receipt, StoreError> {
-        let outside = |path: &&FilePath| {
-            path.is_within(&own(&[])) || !self.scopes.iter().any(|scope| path.is_within(scope))
-        };
+        let outside = |path: &&FilePath| !may_write(&self.scopes, path);
         if let Some(path) = steps.iter().flat_map(Step::paths).find(outside) {
             return Err(StoreError::OutsideScope { path: path.clone() });
         }

@@ -79,6 +79,7 @@ store_suite! {
         a_writer_keeps_to_its_scope,
         a_writer_may_have_several_scopes,
         everturns_own_directory_is_nobodys,
+        the_trash_and_the_staging_place_belong_to_who_names_them,
         a_scope_has_one_writer,
         what_is_above_or_below_is_busy_too,
         siblings_do_not_meet,

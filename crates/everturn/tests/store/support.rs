@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use everturn::disk::sim::SimDisk;
 use everturn::names::FilePath;
-use everturn::store::{At, Expect, FileStore, Holder, Options, Secrecy, Step, StoreError};
+use everturn::store::{
+    At, Expect, FileStore, Holder, Options, Secrecy, Step, StoreError, staging_dir, trash_dir,
+};
 
 pub(crate) type Files = BTreeMap<FilePath, Vec<u8>>;
 
@@ -49,10 +51,11 @@ pub(crate) fn open(disk: &SimDisk) -> Result<FileStore, StoreError> {
 }
 
 pub(crate) fn is_own(file: &FilePath) -> bool {
-    file.is_within(&path(".everturn"))
+    let hidden = [trash_dir(), staging_dir()].iter().any(|place| file.is_within(place));
+    file.is_within(&path(".everturn")) && !hidden
 }
 
-/// Everybody's files: all but Everturn's own.
+/// Everybody's files, also those in the trash and in the staging place: all but Everturn's own.
 pub(crate) fn data(disk: &SimDisk) -> Files {
     disk.contents().into_iter().filter(|(file, _)| !is_own(file)).collect()
 }

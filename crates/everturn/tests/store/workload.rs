@@ -6,7 +6,8 @@ use std::sync::Arc;
 use everturn::disk::sim::SimDisk;
 use everturn::names::FilePath;
 use everturn::store::{
-    Durability, FileStore, FileWriter, MemoryStore, Step, Store, StoreError, Writer,
+    Durability, FileStore, FileWriter, MemoryStore, Step, Store, StoreError, Writer, staging_dir,
+    trash_dir,
 };
 
 use crate::support::{Files, append, path, remove, rename, replace, small_log};
@@ -40,7 +41,8 @@ impl Promise {
     }
 
     fn apply(&self, steps: Vec<Step>) {
-        let writer = self.model.lock(&[FilePath::root()]).unwrap();
+        let everything = [FilePath::root(), trash_dir(), staging_dir()];
+        let writer = self.model.lock(&everything).unwrap();
         for step in &steps {
             if let Step::Append { file, .. } = step
                 && let Some(torn) = self.torn.get(file)
@@ -175,6 +177,20 @@ impl Worker<'_> {
         Box::new(game).release()
     }
 
+    /// A session that is built unseen, put in its place, thrown away, and fetched back.
+    fn hide(&mut self, store: &FileStore) -> Result<(), StoreError> {
+        let (built, thrown) = (".everturn/staging/new", ".everturn/trash/new");
+        let scopes = [path(built), path(thrown), path("active/new")];
+        let writer = store.lock_files(&scopes)?;
+        let log = format!("{built}/log.jsonl");
+        self.commit(&writer, vec![append(&log, "{}\n"), replace(&format!("{built}/s.json"), "1")])?;
+        self.commit(&writer, vec![append(&log, "{\"a\":1}\n"), rename(built, "active/new")])?;
+        let last = append("active/new/log.jsonl", "{\"a\":2}\n");
+        self.commit(&writer, vec![last, rename("active/new", thrown)])?;
+        self.commit(&writer, vec![rename(&format!("{thrown}/s.json"), "active/new/s.json")])?;
+        self.commit(&writer, vec![append(&format!("{thrown}/log.jsonl"), "{\"a\":3}\n")])
+    }
+
     /// Two sessions whose commits share flushes, and a checkpoint in between.
     fn share(&mut self, store: &FileStore, other: &FileStore) -> Result<(), StoreError> {
         let (a, b) = (store.lock_files(&[path("a")])?, store.lock_files(&[path("b")])?);
@@ -244,6 +260,7 @@ pub(crate) fn run(disk: &SimDisk) -> (Promise, Result<(), StoreError>) {
         worker.play(&first)?;
         let second = worker.open()?;
         worker.share(&second, &first)?;
+        worker.hide(&second)?;
         second.close()?;
         worker.hand_over(&first)
     })();

@@ -52,12 +52,41 @@ pub(super) fn a_writer_may_have_several_scopes(store: &dyn Store) {
 
 pub(super) fn everturns_own_directory_is_nobodys(store: &dyn Store) {
     let writer = lock(store, "");
-    for place in [".everturn", ".everturn/wal/0001.log"] {
-        for step in [append(place, "{}\n"), remove(place), rename(place, "mine")] {
+    let places = ["", "/wal/0001.log", "/trash", "/trash/one", "/staging", "/staging/one/log"];
+    for place in places.map(|place| format!(".everturn{place}")) {
+        for step in [append(&place, "{}\n"), remove(&place), rename(&place, "mine")] {
             refuses!(store, writer, [step], StoreError::OutsideScope { .. });
         }
     }
     synced(&*writer, vec![append(".everturn2", "{}\n")]).unwrap();
+}
+
+pub(super) fn the_trash_and_the_staging_place_belong_to_who_names_them(store: &dyn Store) {
+    let scopes = ["s", ".everturn/trash/s", ".everturn/staging/n", ".everturn/wal"].map(path);
+    let writer = store.lock(&scopes).unwrap();
+    synced(&*writer, vec![append(".everturn/staging/n/log", "1\n")]).unwrap();
+    synced(&*writer, vec![replace(".everturn/staging/n/state", "1")]).unwrap();
+    assert!(shown(store).is_empty());
+    synced(&*writer, vec![rename(".everturn/staging/n", "s")]).unwrap();
+    assert_eq!(shown(store), ["s/", "s/log: 1\n", "s/state: 1"]);
+    synced(&*writer, vec![append("s/log", "2\n"), rename("s", ".everturn/trash/s")]).unwrap();
+    assert!(shown(store).is_empty());
+    let kept = store.read(&path(".everturn/trash/s/log"), 0..9).unwrap();
+    assert_eq!(kept, b"1\n2\n");
+    let others = ["", "/x", "/wal/x", "/trash", "/trash/x", "/trash/sx", "/staging", "/staging/x"];
+    for place in others.map(|place| format!(".everturn{place}")) {
+        for step in [append(&place, "{}\n"), remove(&place), rename(".everturn/trash/s", &place)] {
+            refuses!(store, writer, [step], StoreError::OutsideScope { .. });
+        }
+    }
+    synced(&*writer, vec![rename(".everturn/trash/s", "s")]).unwrap();
+    synced(&*writer, vec![rename("s", ".everturn/trash/s")]).unwrap();
+    synced(&*writer, vec![remove(".everturn/trash/s")]).unwrap();
+    drop(writer);
+    let whole = lock(store, ".everturn/trash");
+    synced(&*whole, vec![append(".everturn/trash/log", "{}\n")]).unwrap();
+    refuses!(store, whole, [remove(".everturn/trash")], StoreError::OutsideScope { .. });
+    assert!(is_busy(store, ".everturn/trash/s") && is_busy(store, ""));
 }
 
 pub(super) fn a_scope_has_one_writer(store: &dyn Store) {
