@@ -11,6 +11,7 @@
 //! - [`document`]: whole JSON files, edited without touching what did not change.
 //! - [`disk`]: what is asked of a disk; the real one, and one that crashes on request.
 //! - [`store`]: batches of changes to files that happen whole or not at all.
+//! - [`archive`]: a directory as a `tar.gz`, and back, without trusting the archive.
 //! - [`check`]: what is wrong with the files of a directory.
 
 #[cfg(not(unix))]
@@ -31,5 +32,7 @@ mod checksum;
 pub mod disk;
 
 pub mod store;
+
+pub mod archive;
 
 pub mod check;
