@@ -60,9 +60,10 @@ mod tests {
     #[test]
     fn records_are_read_by_their_length() {
         assert_eq!(path("12 path=a/b\n"), Some("a/b"));
-        assert_eq!(path("11 path=a\nb\n"), Some("a\nb"));
+        assert_eq!(path("12 path=a\nb\n"), Some("a\nb"));
         assert_eq!(path("10 path=a\n10 path=b\n"), Some("b"));
-        assert_eq!(path("9 path=é\n11 mtime=1\n"), None);
+        assert_eq!(path("11 path=é\n11 mtime=1\n"), Some("é"));
+        assert_eq!(path("11 mtime=1\n"), None);
         assert_eq!(path("21 comment=\n9 path=x\n10 path=y\n"), Some("y"));
         assert_eq!(path(""), None);
     }
