@@ -2,14 +2,11 @@
 
 use std::io::{self, Write};
 
+use flate2::Compression;
 use flate2::write::GzEncoder;
-use flate2::{Compression, GzBuilder};
 
 use super::Limits;
 use super::error::{ArchiveError, Excess};
-
-/// "Unknown", so that the same contents give the same bytes on every system.
-const ANY_SYSTEM: u8 = 255;
 
 /// Takes bytes and keeps them compressed.
 pub(super) struct Deflated {
@@ -20,8 +17,8 @@ pub(super) struct Deflated {
 
 impl Deflated {
     pub(super) fn new(level: Compression, limits: Limits) -> Deflated {
-        let gzip = GzBuilder::new().mtime(0).operating_system(ANY_SYSTEM);
-        Deflated { gzip: gzip.write(Vec::new(), level), taken: 0, limits }
+        // Without a name, a time or a system in its header.
+        Deflated { gzip: GzEncoder::new(Vec::new(), level), taken: 0, limits }
     }
 
     /// The whole stream.

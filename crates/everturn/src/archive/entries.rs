@@ -66,9 +66,10 @@ impl<R: BufRead> Entries<R> {
     }
 
     /// The next file or directory; `None` when the archive has come to a good end.
+    ///
+    /// The content of the one before must have been read.
     pub(super) fn next(&mut self) -> Result<Option<EntryHead>, ArchiveError> {
         loop {
-            while !self.piece()?.is_empty() {}
             let Some((header, extensions)) = self.described_header()? else {
                 if self.seen.is_empty() {
                     return Err(self.bytes.damaged("there is nothing in it"));

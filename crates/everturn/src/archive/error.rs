@@ -42,8 +42,8 @@ pub enum ArchiveError {
         /// How much is allowed.
         most: u64,
     },
-    /// Something in the directory cannot be put into an archive.
-    #[error("cannot archive {path}, which {refusal}")]
+    /// Something in the store cannot be used for an archive.
+    #[error("cannot use {path} for an archive: it {refusal}")]
     Unfit {
         /// What cannot be.
         path: FilePath,
@@ -119,6 +119,9 @@ pub enum Refusal {
         /// That directory.
         top: Name,
     },
+    /// It should be a file.
+    #[error("is not a file")]
+    NotAFile,
     /// It should be a directory.
     #[error("is not a directory")]
     NotADirectory,

@@ -208,12 +208,12 @@ impl<'a> Packing<'a> {
     }
 }
 
+/// A header without an owner and, as it begins, without a time.
 fn header(kind: EntryType, mode: u32, len: u64) -> Header {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
     header.set_mode(mode);
     header.set_size(len);
-    header.set_mtime(0);
     header.set_uid(0);
     header.set_gid(0);
     header

@@ -27,7 +27,7 @@ impl<'a> Pieces<'a> {
     pub fn open(store: &'a dyn Store, file: &FilePath) -> Result<Pieces<'a>, ArchiveError> {
         let stat = store.stat(file)?.ok_or_else(|| StoreError::Missing { path: file.clone() })?;
         if stat.kind != Kind::File {
-            return Err(ArchiveError::Unfit { path: file.clone(), refusal: Refusal::Special });
+            return Err(ArchiveError::Unfit { path: file.clone(), refusal: Refusal::NotAFile });
         }
         let (file, piece) = (file.clone(), Vec::new());
         Ok(Pieces { store, file, piece, used: 0, at: 0, end: stat.len })

@@ -150,7 +150,7 @@ fn what_is_not_there_or_not_a_directory_is_not_packed() {
     let store = memory(&[("s/file", b"x")]);
     assert!(matches!(pack_dir(&store, "t"), Err(ArchiveError::Store(StoreError::Missing { .. }))));
     let refused = pack_dir(&store, "s/file").unwrap_err();
-    assert_eq!(refused.to_string(), "cannot archive s/file, which is not a directory");
+    assert_eq!(refused.to_string(), "cannot use s/file for an archive: it is not a directory");
 }
 
 /// Asserts that a directory on a real disk is refused for what `make` puts in it.
@@ -192,7 +192,7 @@ fn limits_hold_for_packing_too() {
     };
     let limits = Limits::default();
     check(Limits { file: 3000, entries: 5, names: 25, total: 7680, ..limits }, "");
-    let expect = "cannot archive s/a, which is larger than 2999 bytes";
+    let expect = "cannot use s/a for an archive: it is larger than 2999 bytes";
     check(Limits { file: 2999, ..limits }, expect);
     let expect = |excess: Excess, most| format!("the archive has {excess}, the most is {most}");
     check(Limits { entries: 4, ..limits }, &expect(Excess::Entries, 4));
@@ -263,6 +263,12 @@ fn a_file_that_changes_or_cannot_be_read_is_not_packed() {
         Ok(bytes)
     };
     check(grow, changed);
+    let grow_next: OnRead = |store, _, bytes| {
+        write(store, &[("s/b", b"longer")]);
+        Ok(bytes)
+    };
+    let error = pack_dir(&Odd(memory(&[("s/a", b"1"), ("s/b", b"2")]), grow_next), "s");
+    assert_eq!(error.unwrap_err().to_string(), "s/b has changed while it was being read");
     check(|_, file, _| Err(StoreError::Missing { path: file.clone() }), "s/a does not exist");
 }
 
@@ -276,4 +282,15 @@ fn an_archive_that_cannot_be_read_is_not_called_damaged() {
     let archive = Pieces::open(&store, &path("x.tar.gz")).unwrap();
     let error = verify(archive, &contents, &Limits::default()).unwrap_err();
     assert!(matches!(error, ArchiveError::Store(StoreError::Missing { .. })), "{error:?}");
+}
+
+#[test]
+fn only_files_are_read_in_pieces() {
+    let store = memory(&[("s/a", b"1234")]);
+    let mut content = String::new();
+    Pieces::open(&store, &path("s/a")).unwrap().read_to_string(&mut content).unwrap();
+    assert_eq!(content, "1234");
+    let refused = |text| Pieces::open(&store, &path(text)).err().unwrap().to_string();
+    assert_eq!(refused("s"), "cannot use s for an archive: it is not a file");
+    assert_eq!(refused("t"), "t does not exist");
 }
