@@ -263,8 +263,10 @@ fn a_file_that_changes_or_cannot_be_read_is_not_packed() {
         Ok(bytes)
     };
     check(grow, changed);
-    let grow_next: OnRead = |store, _, bytes| {
-        write(store, &[("s/b", b"longer")]);
+    // Longer between being looked at and being read, and then as long as before.
+    let grow_next: OnRead = |store, file, bytes| {
+        let content: &[u8] = if *file == path("s/a") { b"longer" } else { b"2" };
+        write(store, &[("s/b", content)]);
         Ok(bytes)
     };
     let error = pack_dir(&Odd(memory(&[("s/a", b"1"), ("s/b", b"2")]), grow_next), "s");
