@@ -13,6 +13,7 @@
 //! - [`delta`]: changes of such values that can be taken back.
 //! - [`disk`]: what is asked of a disk; the real one, and one that crashes on request.
 //! - [`store`]: batches of changes to files that happen whole or not at all.
+//! - [`archive`]: a directory as a `tar.gz`, and back, without trusting the archive.
 //! - [`game`]: game sessions of turns, changes, snapshots and scenes.
 //! - [`check`]: what is wrong with the files of a directory.
 
@@ -38,6 +39,8 @@ mod checksum;
 pub mod disk;
 
 pub mod store;
+
+pub mod archive;
 
 pub mod game;
 

@@ -1,0 +1,80 @@
+//! The records of a pax header, which say more of an entry than its own header can.
+
+/// What counts here of the records before an entry; times, owners and attributes do not.
+#[derive(Debug, Default)]
+pub(super) struct Pax<'a> {
+    pub(super) path: Option<&'a [u8]>,
+    pub(super) size: Option<&'a [u8]>,
+    /// Whether the entry is a sparse file.
+    pub(super) sparse: bool,
+}
+
+impl<'a> Pax<'a> {
+    /// Reads all records; `None` if they are not well formed. Of two for the same key the last counts.
+    pub(super) fn parse(mut bytes: &'a [u8]) -> Option<Pax<'a>> {
+        let mut pax = Pax::default();
+        while !bytes.is_empty() {
+            let (key, value, rest) = record(bytes)?;
+            match key {
+                b"path" => pax.path = Some(value),
+                b"size" => pax.size = Some(value),
+                _ => pax.sparse |= key.starts_with(b"GNU.sparse."),
+            }
+            bytes = rest;
+        }
+        Some(pax)
+    }
+
+    /// Whether nothing in it changes where an entry goes or how long it is.
+    pub(super) fn is_harmless(&self) -> bool {
+        self.path.is_none() && self.size.is_none() && !self.sparse
+    }
+}
+
+/// The first record, `<length> <key>=<value>\n`, and what follows it.
+///
+/// The length counts, not the newline: values may hold newlines.
+fn record(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let space = bytes.iter().position(|byte| *byte == b' ')?;
+    let len = usize::try_from(decimal(bytes.get(..space)?)?).ok()?;
+    let (record, rest) = bytes.split_at_checked(len)?;
+    let text = record.get(space + 1..)?.strip_suffix(b"\n")?;
+    let equals = text.iter().position(|byte| *byte == b'=')?;
+    Some((text.get(..equals)?, text.get(equals + 1..)?, rest))
+}
+
+/// A number of digits alone.
+pub(super) fn decimal(digits: &[u8]) -> Option<u64> {
+    let text = str::from_utf8(digits).ok()?;
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(bytes: &str) -> Option<&str> {
+        Pax::parse(bytes.as_bytes())?.path.map(|path| str::from_utf8(path).unwrap())
+    }
+
+    #[test]
+    fn records_are_read_by_their_length() {
+        assert_eq!(path("12 path=a/b\n"), Some("a/b"));
+        assert_eq!(path("12 path=a\nb\n"), Some("a\nb"));
+        assert_eq!(path("10 path=a\n10 path=b\n"), Some("b"));
+        assert_eq!(path("11 path=é\n11 mtime=1\n"), Some("é"));
+        assert_eq!(path("11 mtime=1\n"), None);
+        assert_eq!(path("21 comment=\n9 path=x\n10 path=y\n"), Some("y"));
+        assert_eq!(path(""), None);
+    }
+
+    #[test]
+    fn malformed_records_are_told() {
+        for bad in
+            ["x", "5", "0 a=b\n", "3 a=b\n", "99 a=b\n", "+6 a=b\n", "6 a=b", "5 ab\n", "6 a=b\n\n"]
+        {
+            assert!(Pax::parse(bad.as_bytes()).is_none(), "{bad:?} was let through");
+        }
+        assert!(Pax::parse(b"6 a=b\n").is_some());
+    }
+}
