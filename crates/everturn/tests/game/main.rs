@@ -1,5 +1,6 @@
 //! Game sessions, from the first turn to the archive.
 
 mod document;
+mod program;
 mod support;
 mod turns;
