@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 use everturn::delta::{Delta, Path, apply_group, diff};
+use everturn::document::Style;
 use everturn::tree::{Tree, canonical};
 use proptest::prelude::*;
 
@@ -127,7 +128,6 @@ proptest! {
         for delta in done.iter().rev() {
             undone.push(delta.inverse().unwrap().apply(&mut state).unwrap());
         }
-        // A member that was removed comes back under its key with the fewest escapes.
         prop_assert_eq!(state.to_line(), tree(&start).to_line());
         for delta in undone.iter().rev() {
             delta.inverse().unwrap().apply(&mut state).unwrap();
@@ -178,6 +178,31 @@ proptest! {
             }
             (result, done) => prop_assert!(false, "{result:?} but {done:?}"),
         }
+    }
+
+    #[test]
+    fn a_text_in_any_layout_is_the_same_value(
+        text in text(),
+        style in prop::sample::select(vec![
+            Style::PRETTY_RAW, Style::PRETTY_ASCII, Style::SPACED_ASCII, Style::COMPACT,
+        ]),
+        touched in path(),
+    ) {
+        let mut state = tree(&text);
+        let written = state.to_text(&style);
+        prop_assert_eq!(tree(&written).to_text(&style), written.as_str());
+        prop_assert_eq!(canonical(&tree(&written)), canonical(&state));
+        if style == Style::COMPACT {
+            prop_assert_eq!(&written, &state.to_line());
+        }
+        // Independent readers see the same.
+        if let (Ok(a), Ok(b)) = (state.to_value(), serde_json::from_str::<serde_json::Value>(&written)) {
+            prop_assert_eq!(a, b);
+        }
+        drop(Delta::delete(touched).apply(&mut state).map(|done| {
+            done.inverse().unwrap().apply(&mut state).unwrap();
+        }));
+        prop_assert_eq!(state.to_text(&style), written);
     }
 
     #[test]
