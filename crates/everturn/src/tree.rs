@@ -5,7 +5,8 @@
 //! level at a time. Whatever was not touched keeps its text: numbers their digits, strings their escapes.
 //! Copies share the text.
 //!
-//! When an object has the same key twice, the last one counts.
+//! When an object has the same key twice, the last one counts; the others are gone when the object is taken
+//! apart.
 
 mod canonical;
 mod expand;

@@ -29,6 +29,8 @@ fn check(before: &str, change: &str, after: &str) {
     assert_eq!(state.to_line(), tree(before).to_line(), "back from the stored {change}");
     delta(&done.to_line()).apply(&mut state).unwrap();
     assert_eq!(state.to_line(), after, "replay of {change} on {before}");
+    delta(&undone.to_line()).apply(&mut state).unwrap();
+    assert_eq!(state.to_line(), tree(before).to_line(), "replay of the way back from {change}");
 }
 
 #[test]

@@ -102,9 +102,9 @@ fn the_last_of_the_same_keys_counts() {
     touch(&mut apart, &["b", "y", "z"]);
     assert_eq!(apart.to_line(), r#"{"a":2,"b":{"y":{"z":2}}}"#);
     assert!(apart.is_same(&state));
-    let mut set = state.clone();
-    Delta::set(Path::dotted("a"), tree("3")).apply(&mut set).unwrap();
-    assert_eq!(set.text_at(&["a"]).as_deref(), Some("3"));
+    let mut state = state;
+    Delta::set(Path::dotted("a"), tree("3")).apply(&mut state).unwrap();
+    assert_eq!(state.text_at(&["a"]).as_deref(), Some("3"));
 }
 
 /// Strings, backslashes and marks at every place relative to the blocks in which a text is read.

@@ -268,7 +268,9 @@ fn insert_all(elements: &mut Vec<Node>, new: Vec<(usize, Node)>) {
 }
 
 /// `value` inside objects with these keys, the first outermost.
-fn wrap(keys: &[Box<str>], value: Node) -> Node {
-    let around = |inner, key: &Box<str>| Node::Object(Members::from([(Key::new(key), inner)]));
-    keys.iter().rev().fold(value, around)
+fn wrap(keys: &[Box<str>], mut value: Node) -> Node {
+    for key in keys.iter().rev() {
+        value = Node::Object(Members::from([(Key::new(key), value)]));
+    }
+    value
 }

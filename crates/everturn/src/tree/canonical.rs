@@ -1,8 +1,9 @@
 //! One text for each value, however its file spells it, and the checksum of that text.
 //!
 //! The form is that of RFC 8785: no white space, keys sorted by their UTF-16 units, strings with the fewest
-//! escapes, numbers as ECMAScript prints them. Integers that a floating-point number does not hold are kept
-//! as their digits, however many: two different ones never get the same text.
+//! escapes, numbers as ECMAScript prints them. Only integers differ: they keep their digits, however many, so
+//! that two different ones never get the same text. One of more than 21 digits that is exactly a floating-point
+//! number is written as that.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -73,7 +74,12 @@ struct Outline<'t> {
     waiting: Vec<usize>,
     /// Memory for sorting.
     keyed: Vec<(Cow<'t, [u8]>, usize)>,
+    /// About how long all of it is.
+    length: usize,
 }
+
+/// How many bytes of text are reckoned for each value.
+const BYTES_PER_VALUE: usize = 16;
 
 impl<'t> Outline<'t> {
     /// Only what a path led into is taken apart, so this goes not much deeper than paths do.
@@ -96,6 +102,7 @@ impl<'t> Outline<'t> {
         if !text.starts_with(['{', '[']) {
             return self.add(key, Content::Scalar(text));
         }
+        self.values.reserve(text.len() / BYTES_PER_VALUE);
         // The keys of open containers, and which waiting value is the first that they hold.
         let mut open: Vec<(&'t str, usize)> = Vec::new();
         let (mut key, mut start) = (key, 0);
@@ -108,6 +115,7 @@ impl<'t> Outline<'t> {
                 continue;
             }
             if !part.is_empty() {
+                self.length += key.len() + part.len() + 4;
                 self.add(key, Content::Scalar(part));
             }
             match mark {
@@ -155,7 +163,7 @@ impl<'t> Outline<'t> {
     }
 
     fn write(&self) -> String {
-        let mut out = String::new();
+        let mut out = String::with_capacity(self.length);
         let mut open: Vec<(Range<usize>, char)> = Vec::new();
         // The whole is the last value.
         let mut next = self.values.last();
