@@ -14,6 +14,7 @@
 //! - [`disk`]: what is asked of a disk; the real one, and one that crashes on request.
 //! - [`store`]: batches of changes to files that happen whole or not at all.
 //! - [`check`]: what is wrong with the files of a directory.
+//! - `game`: sessions of games.
 
 #[cfg(not(unix))]
 compile_error!("everturn needs a Unix system: it relies on O_APPEND, flock and directory flushes");
@@ -39,3 +40,5 @@ pub mod disk;
 pub mod store;
 
 pub mod check;
+
+mod game;
