@@ -17,6 +17,7 @@ mod changes;
 mod error;
 mod files;
 mod form;
+mod indexes;
 mod log;
 mod meta;
 mod names;

@@ -1,6 +1,7 @@
 //! A session that is played: turns are appended, and what follows from them is kept up.
 
 mod create;
+mod indexing;
 mod turns;
 mod upkeep;
 
@@ -10,6 +11,7 @@ use jiff::Timestamp;
 
 use super::error::GameError;
 use super::form::Form;
+use super::indexes::Indexes;
 use super::meta::Meta;
 use super::names::{Log, Status};
 use super::scenes::{NewScene, SceneEnd};
@@ -59,6 +61,8 @@ pub struct GameWriter {
     last_time: Option<i64>,
     /// The time in the game.
     game_time: Tree,
+    /// The indexes up to the last turn, once somebody has needed them.
+    indexes: Option<Indexes>,
     findings: Vec<Finding>,
 }
 
@@ -148,6 +152,7 @@ impl GameWriter {
             meta,
             writer,
             session,
+            indexes: None,
             findings: moment.findings,
         })
     }
@@ -245,7 +250,7 @@ impl GameWriter {
 
     /// Writes what is due and gives the session back.
     pub fn close(mut self, now: Timestamp) -> Result<(), GameError> {
-        self.write_states(now)?;
+        self.write_all(now)?;
         Ok(self.writer.release()?)
     }
 

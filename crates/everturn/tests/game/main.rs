@@ -3,6 +3,7 @@
 #![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
 
 mod document;
+mod indexes;
 mod program;
 mod support;
 mod turns;

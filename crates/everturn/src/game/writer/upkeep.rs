@@ -30,6 +30,7 @@ impl GameWriter {
     pub(super) fn keep_up(
         &mut self,
         events: &[Event],
+        rotated: bool,
         now: Timestamp,
     ) -> Result<Option<String>, GameError> {
         if self.session.form == Form::Program {
@@ -37,6 +38,9 @@ impl GameWriter {
         }
         if let Some(reason) = self.snapshot_due(events) {
             return self.take_snapshot(&reason, now).map(Some);
+        }
+        if rotated {
+            self.write_all(now)?;
         }
         let started = events.iter().any(|event| event.kind == "scene_start");
         if started || self.session.turn >= self.state_turn + STATES_EVERY {
@@ -95,6 +99,10 @@ impl GameWriter {
             self.meta.put(&["deltaStats", "deltasSinceSnapshot"], &0);
             self.meta.put(&["deltaStats", "lastSnapshotTurn"], &file.turn);
             steps.extend(self.state_steps(now)?);
+            let indexes = self.indexes()?;
+            indexes.drop_snapshot(&file.id());
+            indexes.add_snapshot(&file.id(), file.turn, &file.render());
+            steps.extend(self.index_steps()?);
         }
         self.finish(steps, before)?;
         Ok(file.id())
@@ -107,6 +115,17 @@ impl GameWriter {
         }
         let before = self.meta.clone();
         let steps = self.state_steps(now)?;
+        self.finish(steps, before)
+    }
+
+    /// Writes the states and the indexes.
+    pub(super) fn write_all(&mut self, now: Timestamp) -> Result<(), GameError> {
+        if self.session.form == Form::Program {
+            return Ok(());
+        }
+        let before = self.meta.clone();
+        let mut steps = self.state_steps(now)?;
+        steps.extend(self.index_steps()?);
         self.finish(steps, before)
     }
 
@@ -125,6 +144,8 @@ impl GameWriter {
             }
             Err(error) => {
                 self.meta = before;
+                // They may hold a snapshot that is not there.
+                self.indexes = None;
                 Err(error.into())
             }
         }
