@@ -121,19 +121,6 @@ pub(crate) struct GroupFacts<'a> {
     pub(crate) ops: &'a [&'a str],
 }
 
-/// A place in the files of turns from which a turn can be found by reading on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Hint<'a> {
-    /// The turn at that place.
-    pub(crate) turn: u64,
-    /// The name of the file inside `turns/`.
-    pub(crate) file: &'a str,
-    /// The line in that file, counted from 0.
-    pub(crate) line: u64,
-    /// The byte at which the line starts.
-    pub(crate) offset: u64,
-}
-
 /// The indexes of one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Indexes {
@@ -206,13 +193,6 @@ impl Indexes {
     /// The last turn that was added, or 0.
     pub(crate) fn through(&self) -> u64 {
         self.through
-    }
-
-    /// The nearest place at or before `turn` that is known.
-    ///
-    /// It is only a hint: whoever follows it must see that the turn is there.
-    pub(crate) fn turn_hint(&self, turn: u64) -> Option<Hint<'_>> {
-        self.turns.hint(turn)
     }
 
     /// What the four files should hold.

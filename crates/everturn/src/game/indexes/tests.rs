@@ -125,7 +125,7 @@ fn indexes_without_anything_are_written_and_read() {
     let [turns, scenes, ..] = files(&empty);
     assert!(turns.ends_with("\"files\": [],\n  \"offsetStep\": 50,\n  \"turnOffsets\": {}\n}"));
     assert!(scenes.ends_with("\"throughTurn\": 0,\n  \"scenes\": []\n}"));
-    assert_eq!((empty.through(), empty.turn_hint(7)), (0, None));
+    assert_eq!(empty.through(), 0);
 }
 
 #[test]
@@ -139,39 +139,12 @@ fn files_have_their_names_and_covered_turns() {
 }
 
 #[test]
-fn a_hint_is_the_nearest_known_place_at_or_before_a_turn() {
-    let indexes = small();
-    let check = |turn, expect: Option<(u64, &str, u64, u64)>| {
-        let hint =
-            indexes.turn_hint(turn).map(|hint| (hint.turn, hint.file, hint.line, hint.offset));
-        assert_eq!(hint, expect, "for turn {turn}");
-    };
-    check(0, None);
-    check(1, Some((1, "turns-0001-0100.jsonl", 0, 0)));
-    check(49, Some((1, "turns-0001-0100.jsonl", 0, 0)));
-    check(50, Some((50, "turns-0001-0100.jsonl", 49, 3920)));
-    check(119, Some((100, "turns-0001-0100.jsonl", 99, 7920)));
-    check(120, Some((120, "turns-0101-current.jsonl", 19, 1520)));
-    check(u64::MAX, Some((120, "turns-0101-current.jsonl", 19, 1520)));
-}
-
-#[test]
-fn a_hint_never_names_a_file_by_half_a_name() {
-    let mut indexes = Indexes::new(SESSION);
-    let file = "x".repeat(100);
-    indexes.add_turn(&TurnFacts { turn: 1, file: &file, line: 0, offset: 0, events: &[] });
-    assert_eq!(indexes.turn_hint(1), None);
-    indexes.rename_turns(&file, "turns-0001-0001.jsonl");
-    assert_eq!(indexes.turn_hint(1).unwrap().file, "turns-0001-0001.jsonl");
-    reread(&indexes);
-}
-
-#[test]
 fn a_turn_that_comes_late_disturbs_no_place() {
     let mut indexes = small();
     let late =
         TurnFacts { turn: 7, file: "turns-0101-current.jsonl", line: 20, offset: 9, events: &[] };
     indexes.add_turn(&late);
-    assert_eq!((indexes.through(), indexes.turn_hint(7).unwrap().turn), (120, 1));
-    assert!(files(&reread(&indexes))[0].contains("\"range\": [7, 120]"));
+    assert_eq!(indexes.through(), 120);
+    let turns = &files(&reread(&indexes))[0];
+    assert!(turns.contains("\"range\": [7, 120]") && !turns.contains("\"7\": {"));
 }

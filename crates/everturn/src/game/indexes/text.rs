@@ -115,11 +115,6 @@ pub(super) fn clip(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
-/// Whether `text` may have been cut.
-pub(super) fn is_cut(text: &str) -> bool {
-    text.ends_with(CUT)
-}
-
 /// The string under a key of an entry, if it is one that [`clip`] would leave as it is.
 pub(super) fn string(entry: &Value, key: &str, most: usize) -> Option<String> {
     let text = entry.get(key)?.as_str()?;

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::text::{self, Fields, MOST_NAME, Page, clip, is_cut, quote};
+use super::text::{self, Fields, MOST_NAME, Page, clip, quote};
 use super::thinned::{AROUND, Listed, NUMBER, Thinned};
-use super::{Hint, IndexError, TurnFacts};
+use super::{IndexError, TurnFacts};
 
 /// The budget of `files`, in bytes.
 const MOST_FILES: usize = 200_000;
@@ -98,12 +98,6 @@ impl Turns {
         for place in inside.take_while(|place| place.file == from) {
             place.file = to.clone().into_owned();
         }
-    }
-
-    pub(super) fn hint(&self, turn: u64) -> Option<Hint<'_>> {
-        let after = self.offsets.partition_point(|place| place.turn <= turn);
-        let Place { turn, file, line, offset } = self.offsets.get(after.checked_sub(1)?)?;
-        (!is_cut(file)).then_some(Hint { turn: *turn, file, line: *line, offset: *offset })
     }
 
     pub(super) fn write(&self, page: &mut Page, through: u64) {

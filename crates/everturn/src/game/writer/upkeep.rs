@@ -99,8 +99,11 @@ impl GameWriter {
             self.meta.put(&["deltaStats", "deltasSinceSnapshot"], &0);
             self.meta.put(&["deltaStats", "lastSnapshotTurn"], &file.turn);
             steps.extend(self.state_steps(now)?);
+            let again = *reason != Reason::Initial && last == Some(file.turn);
             let indexes = self.indexes()?;
-            indexes.drop_snapshot(&file.id());
+            if again {
+                indexes.drop_snapshot(&file.id());
+            }
             indexes.add_snapshot(&file.id(), file.turn, &file.render());
             steps.extend(self.index_steps()?);
         }
