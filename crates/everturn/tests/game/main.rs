@@ -1,4 +1,11 @@
 //! Game sessions, from the first turn to the archive.
 
+mod archives;
+mod branches;
+mod crash;
+mod lifecycle;
+mod metadata;
 mod support;
+mod trash;
 mod turns;
+mod undo;
