@@ -125,8 +125,8 @@ pub fn fork(
         return Err(GameError::input("a fork needs the id of the new session"));
     };
     let source = lock(store, id)?;
-    let writer = lock_branch(store, new)?;
     let session = Session::open(Arc::clone(store), id)?;
+    let writer = lock_branch(&session, new)?;
     let turn = how.turn.unwrap_or(session.turn);
     let branch = Branch { session: &session, id: new, kind: Kind::Fork, status: Status::Active };
     let findings = branch.make(&*writer, turn, how.batch, now, progress)?;
@@ -158,8 +158,8 @@ pub fn rewind(
     }
     let (steps, findings) = cut_back(&session, turn, now)?;
     let (name, branch_writer) = match &how.id {
-        Some(name) => (name.clone(), lock_branch(store, name)?),
-        None => free_branch(store, id, session.turn)?,
+        Some(name) => (name.clone(), lock_branch(&session, name)?),
+        None => free_branch(&session)?,
     };
     let branch =
         Branch { session: &session, id: &name, kind: Kind::Rewind, status: Status::Paused };
@@ -178,9 +178,12 @@ pub fn rewind(
     Ok(Rewound { turn, branch: name, findings })
 }
 
-/// Becomes the writer of a session that is to be made, whose id must be free.
-fn lock_branch(store: &Arc<dyn Store>, id: &SessionId) -> Result<Box<dyn Writer>, GameError> {
-    let archived = archive(id)?;
+/// Becomes the writer of a session that is to be made from another; its id must be free.
+fn lock_branch(session: &Session, id: &SessionId) -> Result<Box<dyn Writer>, GameError> {
+    let (store, archived) = (&session.store, archive(id)?);
+    if *id == session.id {
+        return Err(GameError::Taken { id: id.clone(), place: session.dir.clone() });
+    }
     let writer = lock_with(store, id, &[staging_place(id)])?;
     let place = match find(store, id)? {
         Some(status) => Some(status.session(id)),
@@ -193,11 +196,8 @@ fn lock_branch(store: &Arc<dyn Store>, id: &SessionId) -> Result<Box<dyn Writer>
 }
 
 /// The first free name for the branch of a session that is rewound.
-fn free_branch(
-    store: &Arc<dyn Store>,
-    id: &SessionId,
-    last: u64,
-) -> Result<(SessionId, Box<dyn Writer>), GameError> {
+fn free_branch(session: &Session) -> Result<(SessionId, Box<dyn Writer>), GameError> {
+    let (id, last) = (&session.id, session.turn);
     let mut number = 1_u64;
     loop {
         let name = match number {
@@ -205,7 +205,7 @@ fn free_branch(
             _ => format!("{id}-branch-{last}-{number}"),
         };
         let name = SessionId::parse(&name)?;
-        match lock_branch(store, &name) {
+        match lock_branch(session, &name) {
             Ok(writer) => return Ok((name, writer)),
             Err(GameError::Taken { .. } | GameError::Store(StoreError::Busy { .. })) => number += 1,
             Err(error) => return Err(error),

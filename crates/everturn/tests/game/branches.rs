@@ -205,6 +205,7 @@ fn a_turn_that_is_not_there_and_an_id_that_is_taken_are_refused() {
         );
         assert!(matches!(try_fork("other", 3), GameError::Taken { .. }));
         assert!(matches!(try_fork("packed", 3), GameError::Taken { .. }));
+        assert!(matches!(try_fork(NAME, 3), GameError::Taken { .. }));
         let try_rewind = |turn| {
             rewind(&store, &id(NAME), &Branching::back_to(turn), now(), &mut |_| {}).unwrap_err()
         };

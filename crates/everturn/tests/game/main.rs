@@ -2,7 +2,9 @@
 
 mod archives;
 mod branches;
+mod cases;
 mod crash;
+mod faults;
 mod lifecycle;
 mod metadata;
 mod support;
