@@ -166,6 +166,19 @@ impl Session {
         &self.findings
     }
 
+    /// The metadata of a session that is to be written: ones that can be used, and are not of a later version.
+    pub(crate) fn writable_meta(&self) -> Result<Meta, GameError> {
+        if let (Form::Documented, Some(finding)) = (self.form, self.findings.first()) {
+            return Err(GameError::damaged(&finding.file, &finding.message));
+        }
+        let meta = match &self.meta {
+            Some(meta) => meta.clone(),
+            None => Meta::parse(&self.dir, b"{}")?,
+        };
+        meta.check_version(&self.id)?;
+        Ok(meta)
+    }
+
     /// The shape shows in the metadata, otherwise in the names and lines of the logs.
     fn detect_form(&self) -> Result<Form, GameError> {
         let has = |key: &str| self.metadata().is_some_and(|meta| meta.at(&[key]).is_some());

@@ -2,8 +2,17 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 #![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
 
+mod archives;
+mod branches;
+mod cases;
+mod crash;
 mod document;
+mod faults;
 mod indexes;
+mod lifecycle;
+mod metadata;
 mod program;
 mod support;
+mod trash;
 mod turns;
+mod undo;
