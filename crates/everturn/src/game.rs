@@ -26,6 +26,7 @@ mod snapshot;
 mod state;
 mod travel;
 mod turn;
+mod view;
 mod writer;
 
 pub use changes::{Change, Group};
@@ -39,4 +40,5 @@ pub use snapshot::{Reason, Snapshot};
 pub use state::{Scope, State};
 pub use travel::{Frame, Moment, Replay};
 pub use turn::{Turn, TurnInput};
+pub use view::GameLayout;
 pub use writer::{Appended, GameWriter};
