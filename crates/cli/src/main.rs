@@ -8,10 +8,14 @@ mod commands;
 mod error;
 mod exit;
 mod faults;
+mod input;
+mod json;
 mod output;
 mod panics;
 mod progress;
+mod sessions;
 mod settings;
+mod turns;
 
 fn main() -> std::process::ExitCode {
     panics::guard(|| app::run(std::env::args_os().collect())).into()

@@ -34,6 +34,7 @@ mod trash;
 mod travel;
 mod turn;
 mod undo;
+mod view;
 mod writer;
 
 pub use archive::{Archived, Archiving, archive, unarchive};
@@ -52,4 +53,5 @@ pub use state::{Scope, State};
 pub use trash::{PurgePlan, TrashName, Trashed, purge, restore, trash, trashed};
 pub use travel::{Frame, Moment, Replay};
 pub use turn::{Turn, TurnInput};
+pub use view::GameLayout;
 pub use writer::{Appended, GameWriter};
