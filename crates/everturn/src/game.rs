@@ -19,6 +19,7 @@ mod changes;
 mod error;
 mod files;
 mod form;
+mod indexes;
 mod lifecycle;
 mod log;
 mod meta;

@@ -16,6 +16,7 @@
 //! - [`archive`]: a directory as a `tar.gz`, and back, without trusting the archive.
 //! - [`game`]: game sessions of turns, changes, snapshots and scenes.
 //! - [`check`]: what is wrong with the files of a directory.
+//! - `game`: sessions of games.
 
 #[cfg(not(unix))]
 compile_error!("everturn needs a Unix system: it relies on O_APPEND, flock and directory flushes");

@@ -294,7 +294,8 @@ impl Session {
         let files = self.files()?.covering(log, first, last);
         let store = Arc::clone(&self.store);
         let (wanted, files) = (first..last.saturating_add(1), files.into_iter());
-        Ok(LogRows { store, files, rows: None, wanted, parse, findings: Vec::new() })
+        let (form, findings) = (self.form, Vec::new());
+        Ok(LogRows { store, files, rows: None, wanted, parse, form, ahead: None, findings })
     }
 
     /// The turns of a range, both ends included, with what was noticed on the way in
@@ -312,11 +313,20 @@ impl Session {
 /// Something that belongs to a turn.
 pub(crate) trait OfTurn {
     fn of_turn(&self) -> u64;
+
+    /// Whether the program has written this in place of `earlier`, which it cannot take back.
+    fn supersedes(&self, _earlier: &Self) -> bool {
+        false
+    }
 }
 
 impl OfTurn for Turn {
     fn of_turn(&self) -> u64 {
         self.turn
+    }
+
+    fn supersedes(&self, earlier: &Turn) -> bool {
+        self.turn == earlier.turn && self.time == earlier.time
     }
 }
 
@@ -333,6 +343,9 @@ pub struct LogRows<R> {
     rows: Option<(FilePath, Rows<R>)>,
     wanted: std::ops::Range<u64>,
     parse: fn(&Slice) -> Result<R, String>,
+    form: Form,
+    /// A line that was read to see whether it takes the place of the one before.
+    ahead: Option<(R, FilePath, Line)>,
     /// What was noticed so far.
     pub findings: Vec<Finding>,
 }
@@ -344,6 +357,28 @@ pub struct LogRows<R> {
 impl<R: OfTurn> LogRows<R> {
     /// The next line with the file that has it.
     pub(crate) fn next_line(&mut self) -> Option<Result<(R, FilePath, Line), GameError>> {
+        let mut row = match self.ahead.take() {
+            Some(row) => row,
+            None => match self.read_line()? {
+                Ok(row) => row,
+                Err(error) => return Some(Err(error)),
+            },
+        };
+        while self.form == Form::Program {
+            match self.read_line() {
+                Some(Ok(next)) if next.0.supersedes(&row.0) => row = next,
+                Some(Ok(next)) => {
+                    self.ahead = Some(next);
+                    break;
+                }
+                Some(Err(error)) => return Some(Err(error)),
+                None => break,
+            }
+        }
+        Some(Ok(row))
+    }
+
+    fn read_line(&mut self) -> Option<Result<(R, FilePath, Line), GameError>> {
         loop {
             let Some((file, rows)) = &mut self.rows else {
                 let file = self.files.next()?;

@@ -9,7 +9,7 @@ use super::names::SnapshotFile;
 use super::state::State;
 use crate::checksum::checksum;
 use crate::document::Style;
-use crate::tree::{Kind, Printer, Tree, digest};
+use crate::tree::{Kind, Tree, digest};
 
 /// Why a snapshot was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,29 +122,15 @@ pub(crate) fn write(header: &Header<'_>, state: &State) -> String {
             "turnRange": [first, header.file.turn],
         },
     });
-    let mut printer = Printer::new(Style::PRETTY_RAW);
-    let mut first = true;
-    printer.open('{');
-    let mut field = |key: &str, value: &Tree| {
-        printer.entry(std::mem::take(&mut first));
-        printer.out.push('"');
-        printer.out.push_str(key);
-        printer.out.push('"');
-        printer.colon();
-        printer.node(&value.0);
-    };
-    for (key, value) in super::meta::tree(&top).children() {
-        field(&key, &value);
-    }
     let mut sums = serde_json::Map::new();
+    let mut members = super::meta::tree(&top).children();
     for (key, tree) in parts(state) {
-        field(key, tree);
+        members.push((key.to_owned(), tree.clone()));
         sums.insert(key.to_owned(), digest(tree).to_string().into());
     }
     sums.insert("file".to_owned(), format!("crc64:{NO_SUM}").into());
-    field("checksums", &super::meta::tree(&sums));
-    printer.close('}', false);
-    let mut text = printer.out;
+    members.push(("checksums".to_owned(), super::meta::tree(&sums)));
+    let mut text = Tree::of_members(members).to_text(&Style::PRETTY_RAW);
     if let Some(at) = sum_place(&text) {
         let sum = format!("{:016x}", checksum(&[text.as_bytes()]));
         text.replace_range(at..at + NO_SUM.len(), &sum);

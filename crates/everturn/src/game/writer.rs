@@ -1,6 +1,7 @@
 //! A session that is played: turns are appended, and what follows from them is kept up.
 
 mod create;
+mod indexing;
 pub(super) mod turns;
 pub(super) mod upkeep;
 
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::error::GameError;
+use super::indexes::Indexes;
 use super::meta::Meta;
 use super::names::{Log, Status};
 use super::scenes::{NewScene, SceneEnd};
@@ -58,6 +60,8 @@ pub struct GameWriter {
     last_time: Option<i64>,
     /// The time in the game.
     game_time: Tree,
+    /// The indexes up to the last turn, once somebody has needed them.
+    indexes: Option<Indexes>,
     findings: Vec<Finding>,
 }
 
@@ -150,6 +154,7 @@ impl GameWriter {
             meta,
             writer,
             session,
+            indexes: None,
             findings: moment.findings,
         })
     }
@@ -247,7 +252,7 @@ impl GameWriter {
 
     /// Writes what is due and gives the session back.
     pub fn close(mut self, now: Timestamp) -> Result<(), GameError> {
-        self.write_states(now)?;
+        self.write_all(now)?;
         Ok(self.writer.release()?)
     }
 

@@ -28,15 +28,13 @@ fn the_state_at_every_turn_is_what_it_was_then() {
     let last = session.resume().unwrap();
     assert!(last.state.is_same(&states[230]));
     let mut replay = session.replay(1).unwrap();
-    let mut count = 0;
-    while let Some(frame) = replay.next() {
-        let frame = frame.unwrap();
-        count += 1;
-        assert_eq!(frame.turn.turn, count);
+    for (number, expected) in states.iter().enumerate().skip(1) {
+        let frame = replay.next().unwrap().unwrap();
+        assert_eq!(frame.turn.turn, number as u64);
         assert_eq!(frame.changes.len(), 2);
-        assert!(replay.state().is_same(&states[count as usize]));
+        assert!(replay.state().is_same(expected));
     }
-    assert_eq!(count, 230);
+    assert!(replay.next().is_none());
     let mut game = GameWriter::open(Arc::clone(&store), &id("session-abc123")).unwrap();
     assert_eq!(game.append(&turn(231), at(231)).unwrap().turn, 231);
     game.close(now()).unwrap();

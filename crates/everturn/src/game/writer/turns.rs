@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::{Appended, BYTES_PER_FILE, GameWriter, TURNS_PER_FILE, Tape};
 use crate::delta::{Delta, Op, Path};
 use crate::document::Style;
+use crate::finding::Finding;
 use crate::game::changes::{Change, Group};
 use crate::game::error::GameError;
 use crate::game::form::Form;
@@ -32,16 +33,23 @@ impl GameWriter {
         self.apply(&mut changes)?;
         let before = (self.meta.clone(), self.turns, self.deltas);
         match self.store_turn(input, turn, time, &events, &changes, now) {
-            Ok(receipt) => {
+            Ok((offset, findings)) => {
+                let rotated = self.turns.first > turn || self.deltas.first > turn;
                 self.session.turn = turn;
                 self.last_time = Some(time);
                 if let Some(time) = &input.game_time {
                     self.game_time = time.clone();
                 }
                 let mut appended =
-                    Appended { turn, events, snapshot: None, findings: receipt, overdue: None };
-                let happened: Vec<Event> = input.events.iter().map(Event::of).collect();
-                match self.keep_up(&happened, now) {
+                    Appended { turn, events, snapshot: None, findings, overdue: None };
+                let named =
+                    |(event, id): (&Tree, &String)| Event { id: id.clone(), ..Event::of(event) };
+                let happened: Vec<Event> =
+                    input.events.iter().zip(&appended.events).map(named).collect();
+                let firsts = (before.1.first, before.2.first);
+                let scene = input.scene.clone().or_else(|| self.meta.text(&["current", "sceneId"]));
+                self.index_turn(turn, offset, firsts, &happened, &changes, scene.as_deref());
+                match self.keep_up(&happened, rotated, now) {
                     Ok(snapshot) => appended.snapshot = snapshot,
                     Err(error) => appended.overdue = Some(error),
                 }
@@ -169,7 +177,7 @@ impl GameWriter {
         events: &[String],
         changes: &[Change],
         now: Timestamp,
-    ) -> Result<Vec<crate::finding::Finding>, GameError> {
+    ) -> Result<(u64, Vec<Finding>), GameError> {
         let scene = input.scene.clone().or_else(|| self.scene_after(changes));
         let game_time = input.game_time.as_ref().unwrap_or(&self.game_time);
         let line = TurnLine {
@@ -209,7 +217,7 @@ impl GameWriter {
         if rotated || self.turns.first == turn || self.deltas.first == turn {
             self.session.look_again();
         }
-        Ok(receipt.findings)
+        Ok((receipt.appended.first().copied().unwrap_or(0), receipt.findings))
     }
 
     /// The file that takes the lines of a turn.

@@ -30,6 +30,7 @@ impl GameWriter {
     pub(super) fn keep_up(
         &mut self,
         events: &[Event],
+        rotated: bool,
         now: Timestamp,
     ) -> Result<Option<String>, GameError> {
         if self.session.form == Form::Program {
@@ -37,6 +38,9 @@ impl GameWriter {
         }
         if let Some(reason) = self.snapshot_due(events) {
             return self.take_snapshot(&reason, now).map(Some);
+        }
+        if rotated {
+            self.write_all(now)?;
         }
         let started = events.iter().any(|event| event.kind == "scene_start");
         if started || self.session.turn >= self.state_turn + STATES_EVERY {
@@ -72,9 +76,13 @@ impl GameWriter {
         now: Timestamp,
     ) -> Result<String, GameError> {
         let before = self.meta.clone();
-        let (file, steps) = self.snapshot_steps(reason, now)?;
-        self.finish(steps, before)?;
-        Ok(file.id())
+        match self.snapshot_steps(reason, now) {
+            Ok((file, steps)) => self.finish(steps, before).map(|()| file.id()),
+            Err(error) => {
+                (self.meta, self.indexes) = (before, None);
+                Err(error)
+            }
+        }
     }
 
     /// A snapshot of the state after the last turn, the states, and the metadata that say so.
@@ -106,6 +114,13 @@ impl GameWriter {
             self.meta.put(&["deltaStats", "deltasSinceSnapshot"], &0);
             self.meta.put(&["deltaStats", "lastSnapshotTurn"], &file.turn);
             steps.extend(self.state_steps(now)?);
+            let again = *reason != Reason::Initial && last == Some(file.turn);
+            let indexes = self.indexes()?;
+            if again {
+                indexes.drop_snapshot(&file.id());
+            }
+            indexes.add_snapshot(&file.id(), file.turn, &file.render());
+            steps.extend(self.index_steps()?);
         }
         Ok((file, steps))
     }
@@ -120,6 +135,17 @@ impl GameWriter {
         self.finish(steps, before)
     }
 
+    /// Writes the states and the indexes.
+    pub(super) fn write_all(&mut self, now: Timestamp) -> Result<(), GameError> {
+        if self.session.form == Form::Program {
+            return Ok(());
+        }
+        let before = self.meta.clone();
+        let mut steps = self.state_steps(now)?;
+        steps.extend(self.index_steps()?);
+        self.finish(steps, before)
+    }
+
     /// Commits; the metadata are what they were if that fails.
     fn finish(&mut self, steps: Vec<Step>, before: Meta) -> Result<(), GameError> {
         match self.commit(steps) {
@@ -131,6 +157,8 @@ impl GameWriter {
             }
             Err(error) => {
                 self.meta = before;
+                // They may hold a snapshot that is not there.
+                self.indexes = None;
                 Err(error.into())
             }
         }
