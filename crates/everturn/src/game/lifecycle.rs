@@ -61,7 +61,7 @@ pub fn resume(store: &Arc<dyn Store>, id: &SessionId, now: Timestamp) -> Result<
         meta.put(&["lastModified"], &stamp(now));
         steps.push(replace(Document::Meta.in_dir(&session.dir), meta.to_bytes()));
     }
-    steps.push(Step::Rename { from: session.dir.clone(), to: Status::Active.session(id) });
+    steps.push(Step::Rename { from: session.dir, to: Status::Active.session(id) });
     writer.commit(steps, Durability::Synced)?;
     Ok(writer.release()?)
 }

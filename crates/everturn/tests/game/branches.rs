@@ -257,7 +257,7 @@ fn a_log_that_does_not_fit_into_one_commit_is_copied_line_by_line() {
         let copy = store.read(&path(&file.replace(NAME, "copy")), 0..u64::MAX).unwrap();
         bytes.push(b'\n');
         assert!(copy == bytes);
-        assert_eq!(open(&store, "copy").resume().unwrap().state.is_same(&states[20]), true);
+        assert!(open(&store, "copy").resume().unwrap().state.is_same(&states[20]));
     }
 }
 

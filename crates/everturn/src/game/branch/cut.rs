@@ -46,9 +46,9 @@ impl Cut {
         if turn < first || turn > session.turn {
             return Err(GameError::NoTurn { turn, first, last: session.turn });
         }
-        let mut logs = log_ends(session, Log::Turns, turn, |slice| Turn::parse(slice))?;
+        let mut logs = log_ends(session, Log::Turns, turn, Turn::parse)?;
         let lines = logs.iter().any(|end| end.left != Left::Nothing);
-        logs.extend(log_ends(session, Log::Deltas, turn, |slice| Change::parse(slice))?);
+        logs.extend(log_ends(session, Log::Deltas, turn, Change::parse)?);
         let files = session.files()?;
         let snapshot = files.snapshots_until(turn).next().map(|(file, _)| *file);
         if turn > 0 && !lines && snapshot.is_none_or(|file| file.turn != turn) {
@@ -60,9 +60,8 @@ impl Cut {
 
     /// The first turn of the file of turns that is being written, or will be.
     pub(crate) fn current_turns(&self) -> u64 {
-        let left =
-            self.logs.iter().filter(|end| end.log == Log::Turns && end.left != Left::Nothing);
-        let last = left.last().map(|end| end.name);
+        let mut left = self.logs.iter().filter(|end| end.left != Left::Nothing);
+        let last = left.rfind(|end| end.log == Log::Turns).map(|end| end.name);
         match last {
             Some(LogFile { first: Some(first), last: None }) => first,
             Some(LogFile { last: Some(last), .. }) => last + 1,
