@@ -120,7 +120,11 @@ impl GameWriter {
         }
         let mut steps = match (self.has_snapshot()?, documented) {
             (false, _) => self.snapshot_steps(&Reason::SessionEnd, now)?.1,
-            (true, true) => self.state_steps(now)?,
+            (true, true) => {
+                let mut steps = self.state_steps(now)?;
+                steps.extend(self.index_steps()?);
+                steps
+            }
             (true, false) => Vec::new(),
         };
         let to = status.session(&self.session.id);

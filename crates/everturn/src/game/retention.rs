@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::error::GameError;
+use super::form::Form;
 use super::names::{SnapshotFile, below};
 use super::session::Session;
 use super::snapshot::Reason;
@@ -132,11 +133,18 @@ impl GameWriter {
     /// Puts away the snapshots that need not stay at hand, in one commit, and says which.
     pub fn retain(&mut self) -> Result<Retention, GameError> {
         let plan = Retention::plan(&self.session.snapshots()?);
-        let steps = self.session.retire(&plan)?;
-        if !steps.is_empty() {
-            self.commit(steps)?;
-            self.session.look_again();
+        let mut steps = self.session.retire(&plan)?;
+        if steps.is_empty() {
+            return Ok(plan);
         }
+        if self.session.form == Form::Documented {
+            for snapshot in &plan.retire {
+                self.indexes()?.drop_snapshot(&snapshot.id());
+            }
+            steps.extend(self.index_steps()?);
+        }
+        self.commit(steps)?;
+        self.session.look_again();
         Ok(plan)
     }
 }

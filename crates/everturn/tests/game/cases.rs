@@ -19,12 +19,14 @@ use super::support::{Files, at, game, id, path, played, program, turn};
 
 pub(crate) const NAME: &str = "session-abc123";
 
+type Operation = fn(&Arc<dyn Store>, &Cell<u64>) -> Result<(), GameError>;
+
 /// An operation on a session, and what comes before it.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) prepare: fn(&Arc<dyn Store>),
     /// Counts turns that were acknowledged in the cell.
-    pub(crate) operate: fn(&Arc<dyn Store>, &Cell<u64>) -> Result<(), GameError>,
+    pub(crate) operate: Operation,
     /// How many different states anybody may see, with those before and after.
     pub(crate) states: usize,
     /// Whether it is made of several that count by themselves.
@@ -215,7 +217,7 @@ pub(crate) fn turns() -> Vec<Case> {
     ]
 }
 
-/// From the first turn to the trash, and back.
+/// From the first turn to the last.
 pub(crate) fn life() -> Vec<Case> {
     vec![
         Case {
@@ -272,6 +274,12 @@ pub(crate) fn life() -> Vec<Case> {
             several: true,
             turn: None,
         },
+    ]
+}
+
+/// Into the trash, out of it, and away.
+pub(crate) fn trashes() -> Vec<Case> {
+    vec![
         Case {
             name: "trash",
             prepare: |store| drop(played(store, NAME, 8)),

@@ -165,7 +165,12 @@ fn turns_survive_every_crash() {
 
 #[test]
 fn the_life_of_a_session_survives_every_crash() {
-    run(&cases::life(), 300);
+    run(&cases::life(), 200);
+}
+
+#[test]
+fn the_trash_survives_every_crash() {
+    run(&cases::trashes(), 100);
 }
 
 #[test]

@@ -92,6 +92,11 @@ fn moves_that_fail_change_nothing() {
 }
 
 #[test]
+fn throwing_away_that_fails_changes_nothing() {
+    run(&cases::trashes());
+}
+
+#[test]
 fn archives_that_fail_change_nothing() {
     run(&cases::archives());
 }

@@ -8,9 +8,9 @@ use everturn::game::{
 };
 use everturn::store::{Store, StoreError};
 
-use super::metadata::assert_true;
+use super::metadata::{assert_indexes_true, assert_true};
 use super::support::{
-    assert_states, at, files, game, id, names, now, played, program, put, stores, turn,
+    assert_states, at, files, game, id, names, now, path, played, program, put, stores, turn,
 };
 
 const NAME: &str = "session-abc123";
@@ -42,6 +42,7 @@ fn a_session_rests_and_goes_on_where_it_was() {
         resume(&store, &id(NAME), at(40)).unwrap();
         assert_eq!(status(&store), Status::Active);
         assert_true(&store, NAME);
+        assert_indexes_true(&store, NAME);
         assert_states(&store, NAME, &states);
         let mut game = GameWriter::open(Arc::clone(&store), &id(NAME)).unwrap();
         assert_eq!(game.append(&turn(31), at(41)).unwrap().turn, 31);
@@ -64,10 +65,7 @@ fn a_session_of_the_program_rests_and_goes_on_too() {
         assert_eq!(status(&store), Status::Completed);
         assert_states(&store, NAME, &states);
         let meta = store
-            .read(
-                &super::support::path(&format!("sessions/completed/{NAME}/session.meta.json")),
-                0..99,
-            )
+            .read(&path(&format!("sessions/completed/{NAME}/session.meta.json")), 0..99)
             .unwrap();
         assert_eq!(meta, b"{\n  \"startTime\": 1,\n  \"player\": \"P\"\n}\n");
     }
@@ -108,6 +106,9 @@ fn completing_puts_snapshots_away_and_loses_no_state() {
         assert!(!files.contains(&"snapshots/snapshot-0003.json".to_owned()));
         assert_states(&store, NAME, &states);
         assert_true(&store, NAME);
+        let index = path(&format!("sessions/completed/{NAME}/indexes/delta-index.json"));
+        let index = String::from_utf8(store.read(&index, 0..u64::MAX).unwrap()).unwrap();
+        assert!(index.contains("snapshot-0006.json") && !index.contains("snapshot-0003.json"));
         assert_eq!(retain(&store, &id(NAME)).unwrap().retire, []);
     }
 }
@@ -120,7 +121,7 @@ fn refused(
     operate: impl FnOnce(&Arc<dyn Store>) -> Result<(), GameError>,
 ) -> GameError {
     let before = files(store);
-    let error = operate(store).expect_err(what);
+    let error = operate(store).err().unwrap_or_else(|| panic!("{what} was done"));
     assert!(files(store) == before, "{what} changed something");
     error
 }
@@ -154,8 +155,10 @@ fn a_status_that_does_not_fit_is_refused() {
     }
 }
 
+type Operation = fn(&Arc<dyn Store>) -> Result<(), GameError>;
+
 /// Everything that writes a session, by name.
-fn operations() -> Vec<(&'static str, fn(&Arc<dyn Store>) -> Result<(), GameError>)> {
+fn operations() -> Vec<(&'static str, Operation)> {
     vec![
         ("pause", |store| pause(store, &id(NAME), now())),
         ("resume", |store| resume(store, &id(NAME), now())),
@@ -190,7 +193,7 @@ fn a_session_that_somebody_else_writes_is_busy_for_everything() {
     for (name, operate) in operations() {
         for store in stores() {
             prepare(&store, name);
-            let dir = super::support::path(&format!("sessions/paused/{NAME}"));
+            let dir = path(&format!("sessions/paused/{NAME}"));
             let held = store.lock(&[dir]).unwrap();
             let error = refused(&store, name, operate);
             assert!(matches!(error, GameError::Store(StoreError::Busy { .. })), "{name}: {error}");
@@ -201,7 +204,7 @@ fn a_session_that_somebody_else_writes_is_busy_for_everything() {
     for store in stores() {
         played(&store, NAME, 3);
         let gone = trash(&store, &id(NAME), now()).unwrap().name;
-        let held = store.lock(&[super::support::path(&format!("sessions/active/{NAME}"))]).unwrap();
+        let held = store.lock(&[path(&format!("sessions/active/{NAME}"))]).unwrap();
         let error = refused(&store, "restore", |store| restore(store, &gone).map(drop));
         assert!(matches!(error, GameError::Store(StoreError::Busy { .. })), "{error}");
         let how = Archiving::default();

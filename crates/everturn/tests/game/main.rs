@@ -1,6 +1,8 @@
 //! Game sessions, from the first turn to the archive.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 #![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
+#![expect(clippy::panic, reason = "a test that cannot go on should say where")]
+#![expect(clippy::print_stdout, reason = "the suites say how much they tried")]
 
 mod archives;
 mod branches;

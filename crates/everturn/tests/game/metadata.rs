@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use everturn::game::Session;
-use everturn::store::Store;
+use everturn::game::{GameWriter, Session};
+use everturn::store::{Durability, Step, Store};
 use everturn::tree::Tree;
 
-use super::support::{id, names};
+use super::support::{Files, at, files, id, names, path};
 
 /// Counts everything again from the logs and compares it with the metadata.
 #[track_caller]
@@ -77,4 +77,24 @@ pub(crate) fn assert_true(store: &Arc<dyn Store>, name: &str) {
     let open = files.iter().filter(|file| file.starts_with("turns/") && file.contains("current"));
     assert!(open.count() <= 1, "{files:?}");
     assert_eq!(word(&["files", "currentDeltas"]).as_deref(), Some("deltas/deltas-current.jsonl"));
+}
+
+/// The indexes that are there are those that would be made anew.
+#[track_caller]
+pub(crate) fn assert_indexes_true(store: &Arc<dyn Store>, name: &str) {
+    let session = Session::open(Arc::clone(store), &id(name)).unwrap();
+    let dir = path(&format!("{}/indexes", session.dir()));
+    let read =
+        || -> Files { files(store).into_iter().filter(|(file, _)| file.is_within(&dir)).collect() };
+    let found = read();
+    assert_eq!(found.len(), 4);
+    let remove = vec![Step::Remove { path: dir.clone() }];
+    store.lock(&[session.dir().clone()]).unwrap().commit(remove, Durability::Synced).unwrap();
+    let mut game = GameWriter::open(Arc::clone(store), &id(name)).unwrap();
+    game.retain().unwrap();
+    game.close(at(99_999)).unwrap();
+    let text = |files: &Files| -> Vec<String> {
+        files.values().map(|bytes| String::from_utf8(bytes.clone()).unwrap()).collect()
+    };
+    assert_eq!(text(&found), text(&read()));
 }

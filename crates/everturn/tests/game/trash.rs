@@ -20,7 +20,7 @@ fn a_session_comes_back_as_it_was() {
         assert_eq!(TrashName::parse(&gone.name.to_string()), Some(gone.name.clone()));
         assert!(list(&store).unwrap().is_empty());
         assert!(files(&store).keys().all(|file| file.is_within(&everturn::store::trash_dir())));
-        assert_eq!(trashed(&store).unwrap(), [gone.clone()]);
+        assert_eq!(trashed(&store).unwrap(), std::slice::from_ref(&gone));
         restore(&store, &gone.name).unwrap();
         assert!(files(&store) == before);
         assert_states(&store, NAME, &states);
@@ -66,14 +66,14 @@ fn only_what_was_looked_at_before_is_removed_for_good() {
         let gone = trash(&store, &id(NAME), at(30)).unwrap();
         played(&store, "other", 2);
         let other = trash(&store, &id("other"), at(31)).unwrap();
-        let plan = PurgePlan::new(&store, &[gone.name.clone()]).unwrap();
+        let plan = PurgePlan::new(&store, std::slice::from_ref(&gone.name)).unwrap();
         assert!(plan.entries[0].1 > 1000);
         let file = format!(".everturn/trash/{}/sessions/active/{NAME}/new.txt", gone.name);
         put(&store, &file, b"new");
         let before = files(&store);
         assert!(matches!(purge(&store, &plan), Err(GameError::Input { .. })));
         assert!(files(&store) == before);
-        let plan = PurgePlan::new(&store, &[gone.name.clone()]).unwrap();
+        let plan = PurgePlan::new(&store, std::slice::from_ref(&gone.name)).unwrap();
         purge(&store, &plan).unwrap();
         assert_eq!(trashed(&store).unwrap(), [other]);
         let again = PurgePlan::new(&store, &[gone.name]);

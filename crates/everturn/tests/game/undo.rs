@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use everturn::game::{GameError, GameWriter, NewScene, SceneEnd, Session, State};
 
-use super::metadata::assert_true;
-use super::support::{assert_states, at, game, id, program, stores, turn};
+use super::metadata::{assert_indexes_true, assert_true};
+use super::support::{assert_states, at, game, id, path, program, stores, turn};
 
 const NAME: &str = "session-abc123";
 
@@ -78,6 +78,7 @@ fn scenes_begin_and_end_backwards() {
             seen.push(scene(game.state()));
             game.close(at(11)).unwrap();
             assert_true(&store, NAME);
+            assert_indexes_true(&store, NAME);
             game = GameWriter::open(Arc::clone(&store), &id(NAME)).unwrap();
             assert_eq!(scene(game.state()), *seen.last().unwrap());
         }
@@ -85,6 +86,10 @@ fn scenes_begin_and_end_backwards() {
         assert_eq!(words, ["scene-001 completed", "scene-001 active", "-"]);
         let (id, _) = game.start_scene(&NewScene::new("travel"), at(12)).unwrap();
         assert_eq!(id.as_str(), "scene-003");
+        game.close(at(13)).unwrap();
+        let file = path(&format!("sessions/active/{NAME}/indexes/scene-index.json"));
+        let index = String::from_utf8(store.read(&file, 0..u64::MAX).unwrap()).unwrap();
+        assert_eq!(index.matches("\"sceneId\"").count(), 3, "{index}");
     }
 }
 

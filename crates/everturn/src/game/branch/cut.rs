@@ -60,9 +60,8 @@ impl Cut {
 
     /// The first turn of the file of turns that is being written, or will be.
     pub(crate) fn current_turns(&self) -> u64 {
-        let mut left =
-            self.logs.iter().filter(|end| end.log == Log::Turns && end.left != Left::Nothing);
-        let last = left.next_back().map(|end| end.name);
+        let mut left = self.logs.iter().filter(|end| end.left != Left::Nothing);
+        let last = left.rfind(|end| end.log == Log::Turns).map(|end| end.name);
         match last {
             Some(LogFile { first: Some(first), last: None }) => first,
             Some(LogFile { last: Some(last), .. }) => last + 1,

@@ -55,6 +55,12 @@ pub(crate) fn add_change(indexes: &mut Indexes, change: &Change, file: &str, sce
         let Some(value) = &delta.value else { continue };
         let segments = delta.path.segments();
         if segments.is_empty() {
+            let begun = value.text_at(&["time", "turnRange", "0"]);
+            // A scene that comes back because a turn was taken back does not begin again.
+            let begins = begun.is_none_or(|begun| begun == turn.to_string());
+            if value.is_null() || !begins {
+                continue;
+            }
             let text = |path: &[&str]| value.string_at(path).unwrap_or_default();
             let place = text(&["location", "id"]);
             indexes.start_scene(&text(&["sceneId"]), &text(&["type"]), turn, &place);
@@ -111,7 +117,7 @@ pub(crate) fn rebuild(session: &Session) -> Result<Indexes, GameError> {
 
 impl GameWriter {
     /// The indexes up to the last turn, read or made anew if they are not at hand.
-    pub(super) fn indexes(&mut self) -> Result<&mut Indexes, GameError> {
+    pub(in crate::game) fn indexes(&mut self) -> Result<&mut Indexes, GameError> {
         let indexes = match self.indexes.take() {
             Some(indexes) => indexes,
             None => self.read_indexes()?,
@@ -120,7 +126,7 @@ impl GameWriter {
     }
 
     /// The same, as files.
-    pub(super) fn index_steps(&mut self) -> Result<Vec<Step>, GameError> {
+    pub(in crate::game) fn index_steps(&mut self) -> Result<Vec<Step>, GameError> {
         let texts = self.indexes()?.texts();
         let dir = &self.session.dir;
         let step =
