@@ -7,10 +7,14 @@ mod append;
 mod check;
 mod commit;
 mod completions;
+mod diff;
 mod ls;
 mod man;
 mod new;
+mod replay;
+mod scene;
 mod show;
+mod snapshot;
 mod state;
 
 use std::path::PathBuf;
@@ -57,6 +61,10 @@ registry! {
     Ls => ls,
     Show => show,
     State => state,
+    Diff => diff,
+    Replay => replay,
+    Scene => scene,
+    Snapshot => snapshot,
     Check => check,
     Commit => commit,
     Completions => completions,

@@ -2,8 +2,10 @@
 //!
 //! `arguments -> args -> commands -> output`, and every way it can end is an `exit` code.
 
+mod answer;
 mod app;
 mod args;
+mod changes;
 mod commands;
 mod error;
 mod exit;
@@ -13,6 +15,7 @@ mod json;
 mod output;
 mod panics;
 mod progress;
+mod replay;
 mod sessions;
 mod settings;
 mod turns;

@@ -1,14 +1,11 @@
 //! `everturn append`: the next turn of a session.
 
-use everturn::layout::Editor;
-use everturn::view::Written;
+use everturn::layout::{Editor, LayoutError};
 
 use super::Context;
+use crate::answer::answer;
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
-use crate::json::Object;
-use crate::output::Output;
-use crate::sessions::report;
 use crate::{input, settings};
 
 /// Append a turn, given as a JSON object on stdin
@@ -42,43 +39,24 @@ pub(crate) struct Args {
     lines: bool,
 }
 
-/// Answers for a turn that is safe now.
-fn answer(id: &str, written: &Written, context: &mut Context) -> Result<(), Stop> {
-    if context.json {
-        let object = Object::new().text("session", id).number("turn", written.turn);
-        writeln!(context.out, "{}", object.close())?;
-    } else {
-        writeln!(context.out, "{id} turn {}", written.turn)?;
-    }
-    // The answer is a promise, and a promise that stays in a buffer helps nobody.
-    context.out.flush()?;
-    report(&written.findings);
-    if let Some(overdue) = &written.overdue {
-        Output::status(&format!(
-            "the turn is safe, but what follows from it is not written: {overdue}"
-        ));
-    }
-    Ok(())
-}
-
 fn append(args: &Args, editor: &mut dyn Editor, context: &mut Context) -> Result<(), Stop> {
     let id = editor.place().id;
     if !args.lines {
         let text = input::text()?;
         let written = editor.append(&text, settings::now()).map_err(refused)?;
-        return answer(&id, &written, context);
+        return answer(context, &id, &written, "id");
     }
     for line in input::lines() {
         let (number, line) = line?;
         let failed = |cause| refused(cause).at(&format!("line {number} of the input"));
         let written = editor.append(&line, settings::now()).map_err(failed)?;
-        answer(&id, &written, context)?;
+        answer(context, &id, &written, "id")?;
     }
     Ok(())
 }
 
-fn refused(cause: everturn::layout::LayoutError) -> Error {
-    let bad_input = matches!(cause, everturn::layout::LayoutError::Request { .. });
+fn refused(cause: LayoutError) -> Error {
+    let bad_input = matches!(cause, LayoutError::Request { .. });
     let error = Error::from(cause);
     if bad_input {
         error.hint("everturn append --help shows what a turn looks like")

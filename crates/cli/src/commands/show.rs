@@ -40,7 +40,7 @@ pub(crate) struct Args {
     raw: bool,
 }
 
-fn json(entry: &Entry, raw: bool) -> String {
+pub(super) fn json(entry: &Entry, raw: bool) -> String {
     let object = Object::new()
         .number("seq", entry.seq)
         .number("turn", entry.turn)

@@ -9,4 +9,5 @@ mod everturn;
 mod kills;
 mod pages;
 mod streams;
+mod terminal;
 mod transcripts;
