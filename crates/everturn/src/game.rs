@@ -14,6 +14,7 @@
 //! Two forms of such directories are read, see [`Form`]; a session keeps the form it has.
 
 mod changes;
+mod check;
 mod error;
 mod files;
 mod form;
@@ -24,11 +25,14 @@ mod scenes;
 mod session;
 mod snapshot;
 mod state;
+mod survey;
 mod travel;
 mod turn;
 mod writer;
 
 pub use changes::{Change, Group};
+pub use check::check_session;
+pub(crate) use check::{check_dir, is_session_dir};
 pub use error::GameError;
 pub use form::Form;
 pub use meta::NewSession;
@@ -37,6 +41,7 @@ pub use scenes::{NewScene, SceneEnd};
 pub use session::{Session, list};
 pub use snapshot::{Reason, Snapshot};
 pub use state::{Scope, State};
+pub(crate) use survey::Place;
 pub use travel::{Frame, Moment, Replay};
 pub use turn::{Turn, TurnInput};
 pub use writer::{Appended, GameWriter};
