@@ -22,7 +22,7 @@ use crate::tree::Tree;
 const STATES_EVERY: u64 = 25;
 
 /// How many turns, and how many changes, may come together before a snapshot is taken.
-const SNAPSHOT_TURNS: u64 = 100;
+pub(crate) const SNAPSHOT_TURNS: u64 = 100;
 const SNAPSHOT_DELTAS: u64 = 500;
 
 impl GameWriter {
