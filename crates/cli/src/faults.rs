@@ -38,7 +38,9 @@ impl From<StoreError> for Error {
 
 impl From<NameError> for Error {
     fn from(error: NameError) -> Error {
-        Error::new(Exit::Request, "not a usable name").caused_by(error)
+        Error::new(Exit::Request, "not a usable name")
+            .caused_by(error)
+            .hint("choose one that could be the name of a file")
     }
 }
 

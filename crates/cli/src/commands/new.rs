@@ -77,10 +77,10 @@ fn create(
     root: &Root,
     new: New,
     given: Option<String>,
-) -> Result<Box<dyn Editor>, Error> {
+) -> Result<Box<dyn Editor>, LayoutError> {
     let now = settings::now();
     if let Some(id) = given {
-        return Ok(layout.create(&root.store(), &New { id, ..new }, now)?);
+        return layout.create(&root.store(), &New { id, ..new }, now);
     }
     let start = u64::try_from(now.as_millisecond()).unwrap_or(0);
     let mut attempt = start;
@@ -92,7 +92,7 @@ fn create(
             {
                 attempt += 1;
             }
-            other => return Ok(other?),
+            other => return other,
         }
     }
 }
@@ -106,7 +106,12 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let id = args.id.clone().or_else(|| fields.string_at(&["sessionId"]));
     let new = New { id: String::new(), name: args.name.clone(), config, fields };
     let root = Root::create(&settings::root(context.root.as_deref())?)?;
-    let editor = create(layout, &root, new, id)?;
+    let editor = create(layout, &root, new, id).map_err(|error| match error {
+        LayoutError::Request { what } => {
+            Error::new(Exit::Request, what).hint("everturn new --help")
+        }
+        error => error.into(),
+    })?;
     root.mention_repairs();
     let place = editor.place();
     if context.json {

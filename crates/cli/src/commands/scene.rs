@@ -1,6 +1,7 @@
 //! `everturn scene`: where scenes begin and end.
 
 use everturn::delta::{Delta, Path};
+use everturn::layout::LayoutError;
 use everturn::tree::Tree;
 use serde_json::{Value, json};
 
@@ -130,7 +131,12 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         Step::Start { .. } => editor.start_scene(&text, now),
         Step::End { .. } => editor.end_scene(&text, now),
     };
-    let written = written.map_err(|error| found.failed(error))?;
+    let written = written.map_err(|error| match error {
+        LayoutError::Request { what } => {
+            Error::new(Exit::Request, what).hint("everturn scene --help")
+        }
+        error => found.failed(error),
+    })?;
     answer(context, &found.place.id, &written, "scene")?;
     editor.close(now).map_err(Error::from)?;
     found.root.close()?;

@@ -14,57 +14,52 @@ import fcntl, json, os, pty, select, signal, struct, sys, termios, time
 
 mark = sys.argv.index('--')
 words, steps = sys.argv[1:mark], sys.argv[mark + 1:]
-pid, fd = pty.fork()
+keys, screen = pty.openpty()
+fcntl.ioctl(screen, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 80, 0, 0))
+raw = lambda: not termios.tcgetattr(screen)[3] & termios.ICANON
+raw_before = raw()
+pid = os.fork()
 if pid == 0:
-    os.execvpe(words[0], words, {'TERM': 'xterm', 'PATH': os.environ.get('PATH', '')})
-fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 80, 0, 0))
-# The other end stays open here, so that its modes can be looked at when the child is gone.
-before = termios.tcgetattr(fd)
-seen, start = b'', 0
+    os.setsid()
+    fcntl.ioctl(screen, termios.TIOCSCTTY, 0)
+    for stream in (0, 1, 2):
+        os.dup2(screen, stream)
+    os.execve(words[0], words, {'TERM': 'xterm'})
 
-def read_until(text):
-    global seen, start
-    deadline = time.time() + 20
-    while True:
-        at = seen.find(text, start)
-        if text and at >= 0:
-            start = at + len(text)
-            return True
-        if time.time() > deadline:
+seen, start, status = b'', 0, None
+def look():
+    global seen, status
+    if select.select([keys], [], [], 0.05)[0]:
+        seen += os.read(keys, 65536)
+    elif status is None:
+        gone, code = os.waitpid(pid, os.WNOHANG)
+        status = code if gone else None
+    return status is None
+
+def wait_for(text):
+    global start
+    deadline = time.time() + 30
+    while seen.find(text, start) < 0:
+        if not look() or time.time() > deadline:
             return False
-        if select.select([fd], [], [], 0.1)[0]:
-            try:
-                piece = os.read(fd, 65536)
-            except OSError:
-                piece = b''
-            if not piece:
-                return False
-            seen += piece
+    start = seen.find(text, start) + len(text)
+    return True
 
-found = []
-during = None
-for wait, send in zip(steps[::2], steps[1::2]):
-    found.append(read_until(wait.encode()))
-    during = during or termios.tcgetattr(fd)
+found, raw_during = [], False
+for text, send in zip(steps[::2], steps[1::2]):
+    found.append(wait_for(text.encode()))
+    raw_during = raw_during or raw()
     if send == 'SIGTERM':
         os.kill(pid, signal.SIGTERM)
     elif send:
-        os.write(fd, send.encode())
-after = None
-try:
-    while True:
-        piece = os.read(fd, 65536)
-        if not piece:
-            break
-        seen += piece
-        after = termios.tcgetattr(fd)
-except OSError:
-    pass
-_, status = os.waitpid(pid, 0)
-raw = lambda modes: not modes[3] & termios.ICANON
+        os.write(keys, send.encode())
+deadline = time.time() + 30
+while look():
+    if time.time() > deadline:
+        os.kill(pid, signal.SIGKILL)
 print(json.dumps({
     'found': found, 'exit': os.waitstatus_to_exitcode(status), 'seen': seen.decode(),
-    'raw_before': raw(before), 'raw_during': raw(during),
+    'raw': [raw_before, raw_during, raw()],
 }))
 "#;
 
@@ -74,7 +69,8 @@ struct Run {
     found: Vec<bool>,
     exit: i64,
     seen: String,
-    raw: bool,
+    /// Whether keys came one by one: before, while it ran, afterwards.
+    raw: serde_json::Value,
 }
 
 const NEXT: &str = "\u{1b}[C";
@@ -90,16 +86,15 @@ fn on_terminal(root: &Path, words: &[&str], steps: &[&str]) -> Run {
     python.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let output = run(python, "");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let told = || format!("{text}\n{}", String::from_utf8_lossy(&output.stderr));
-    let value: serde_json::Value =
-        serde_json::from_str(&text).unwrap_or_else(|_| panic!("{}", told()));
+    let told = format!("{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    let value: serde_json::Value = serde_json::from_str(&text).expect(&told);
     let field = |name: &str| value.get(name).cloned().unwrap_or_default();
     let found = field("found").as_array().cloned().unwrap_or_default();
     Run {
         found: found.iter().map(|found| found.as_bool() == Some(true)).collect(),
         exit: field("exit").as_i64().unwrap(),
         seen: field("seen").as_str().unwrap().to_owned(),
-        raw: field("raw_during").as_bool().unwrap() && !field("raw_before").as_bool().unwrap(),
+        raw: field("raw"),
     }
 }
 
@@ -122,7 +117,7 @@ fn session() -> tempfile::TempDir {
 
 /// The screen was taken, and given back at the end.
 fn assert_restored(run: &Run) {
-    assert!(run.raw, "keys must come one by one");
+    assert_eq!(run.raw, serde_json::json!([false, true, false]), "keys came one by one");
     let enter = run.seen.find(ENTER_SCREEN).expect("the screen of its own is entered");
     let leave = run.seen.rfind(LEAVE_SCREEN).expect("and left");
     assert!(enter < leave);
@@ -172,6 +167,7 @@ fn the_terminal_is_given_back_however_the_replay_ends() {
     for end in ["\u{3}", "SIGTERM"] {
         let words = ["replay", "session-one", "--root", "."];
         let run = on_terminal(dir.path(), &words, &["turn 1 of 3", end]);
+        assert_restored(&run);
         assert_eq!((run.found, run.exit), (vec![true], 0), "{end:?}");
     }
 }

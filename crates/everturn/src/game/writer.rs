@@ -198,9 +198,6 @@ impl GameWriter {
         scene: &NewScene,
         now: Timestamp,
     ) -> Result<(SceneId, Appended), GameError> {
-        if self.active_scene().is_some() {
-            self.end_scene(&SceneEnd::default(), now)?;
-        }
         let id = match &scene.id {
             Some(id) => id.clone(),
             None => self.next_scene_id()?,
@@ -208,6 +205,10 @@ impl GameWriter {
         let place = super::names::scene_path(&self.session.dir, &id)?;
         if self.session.store.stat(&place)?.is_some() {
             return Err(GameError::input(format!("there is a scene {id} already")));
+        }
+        // Nothing but the disk can keep the new one from beginning now.
+        if self.active_scene().is_some() {
+            self.end_scene(&SceneEnd::default(), now)?;
         }
         let session = self.session.id.as_str().to_owned();
         let document = scene.document(&id, &session, self.turn() + 1, &self.game_time);

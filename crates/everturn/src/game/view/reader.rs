@@ -35,8 +35,8 @@ impl Reader for GameReader {
     ) -> Result<Box<dyn Stream<Item = Entry> + '_>, LayoutError> {
         // Numbers of turns may have started again in sessions of the other form: only counting tells.
         let counted = self.session.form() == Form::Program;
-        let start = if counted { 0 } else { *turns.start() };
-        let log = Lines::new(&self.session, start..=*turns.end(), Session::turns)?;
+        let read = if counted { 0..=u64::MAX } else { turns.clone() };
+        let log = Lines::new(&self.session, read, Session::turns)?;
         Ok(Box::new(Entries { log, turns, counted: counted.then_some(0) }))
     }
 
