@@ -4,18 +4,29 @@
 //! A new command is a file, its `mod` line, and its line in the registry.
 
 mod append;
+mod archive;
 mod check;
 mod commit;
+mod complete;
 mod completions;
 mod diff;
+mod fork;
 mod ls;
 mod man;
 mod new;
+mod pause;
+mod purge;
 mod replay;
+mod restore;
+mod resume;
+mod rewind;
 mod scene;
 mod show;
 mod snapshot;
 mod state;
+mod trash;
+mod unarchive;
+mod undo;
 
 use std::path::PathBuf;
 
@@ -65,6 +76,17 @@ registry! {
     Replay => replay,
     Scene => scene,
     Snapshot => snapshot,
+    Undo => undo,
+    Rewind => rewind,
+    Fork => fork,
+    Pause => pause,
+    Resume => resume,
+    Complete => complete,
+    Archive => archive,
+    Unarchive => unarchive,
+    Trash => trash,
+    Restore => restore,
+    Purge => purge,
     Check => check,
     Commit => commit,
     Completions => completions,

@@ -18,6 +18,7 @@ mod progress;
 mod replay;
 mod sessions;
 mod settings;
+mod stages;
 mod turns;
 
 fn main() -> std::process::ExitCode {

@@ -171,6 +171,16 @@ impl Context {
         Ok((found, editor))
     }
 
+    /// Opens the root for writing.
+    pub(crate) fn root_to_write(&self) -> Result<Root, Error> {
+        Root::open(&settings::root(self.root.as_deref())?, Access::Write)
+    }
+
+    /// Finds a session of which something is to become, in a root that is open for writing.
+    pub(crate) fn find_to_write(&self, name: &str) -> Result<Found, Error> {
+        self.find(name, Access::Write)
+    }
+
     /// The session that `name` means: an id, the beginning of one, a path, or `latest`.
     fn find(&self, name: &str, access: Access) -> Result<Found, Error> {
         let is_path = name.contains('/') || Path::new(name).is_absolute();

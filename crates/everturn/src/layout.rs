@@ -33,9 +33,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::archive::Progress;
 use crate::finding::{Code, Finding};
 use crate::store::Store;
-use crate::view::{Change, Entry, New, Place, Places, State, Summary, Written};
+use crate::view::{
+    Branch, Change, Entry, Forking, New, Place, Places, Staged, State, Summary, Trashed, Written,
+};
 
 pub use error::LayoutError;
 pub(crate) use error::chain;
@@ -113,27 +116,28 @@ pub trait Layout: Send + Sync {
         Err(self.not_offered("writing to sessions"))
     }
 
-    /// Makes a new session, called `id`, of the turns up to and with `turn`.
+    /// Makes a new session, called `id`, of the turns up to and with `turn`, or of all of them.
     fn fork(
         &self,
         store: &Arc<dyn Store>,
         place: &Place,
-        turn: u64,
-        id: Option<&str>,
+        how: &Forking,
         now: Timestamp,
-    ) -> Result<Place, LayoutError> {
-        let _ = (store, place, turn, id, now);
+        _progress: &mut dyn FnMut(Progress),
+    ) -> Result<Branch, LayoutError> {
+        let _ = (store, place, how, now);
         Err(self.not_offered("forks"))
     }
 
-    /// Goes back to `turn`; what came after it becomes a branch, whose place is returned.
+    /// Goes back to `turn`; all that was there becomes a branch, which is returned.
     fn rewind(
         &self,
         store: &Arc<dyn Store>,
         place: &Place,
         turn: u64,
         now: Timestamp,
-    ) -> Result<Place, LayoutError> {
+        _progress: &mut dyn FnMut(Progress),
+    ) -> Result<Branch, LayoutError> {
         let _ = (store, place, turn, now);
         Err(self.not_offered("rewinding"))
     }
@@ -145,9 +149,28 @@ pub trait Layout: Send + Sync {
         place: &Place,
         stage: Stage,
         now: Timestamp,
-    ) -> Result<Place, LayoutError> {
+        _progress: &mut dyn FnMut(Progress),
+    ) -> Result<Staged, LayoutError> {
         let _ = (store, place, now);
         Err(self.not_offered(stage.doing()))
+    }
+
+    /// What sessions of this kind are in the trash.
+    fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {
+        let _ = store;
+        Ok(Vec::new())
+    }
+
+    /// Takes something out of the trash, by the name that it has there.
+    fn restore(&self, store: &Arc<dyn Store>, name: &str) -> Result<Place, LayoutError> {
+        let _ = (store, name);
+        Err(self.not_offered("taking sessions out of the trash"))
+    }
+
+    /// Removes something from the trash for good, as it was when somebody looked at it.
+    fn purge(&self, store: &Arc<dyn Store>, trashed: &[Trashed]) -> Result<(), LayoutError> {
+        let _ = (store, trashed);
+        Err(self.not_offered("emptying the trash"))
     }
 
     /// The error for what the layout does not offer.
@@ -171,8 +194,6 @@ pub enum Stage {
     Unarchive,
     /// It is thrown away, and can be had back.
     Trash,
-    /// It is taken out of the trash.
-    Restore,
 }
 
 impl Stage {
@@ -186,7 +207,6 @@ impl Stage {
             Stage::Archive => "archiving",
             Stage::Unarchive => "unpacking archives",
             Stage::Trash => "throwing sessions away",
-            Stage::Restore => "taking sessions out of the trash",
         }
     }
 }
@@ -267,6 +287,9 @@ pub trait Editor: Send {
         let _ = (text, now);
         Err(LayoutError::NotOffered { layout: self.layout(), what: "scenes" })
     }
+
+    /// Gives the session back as it is: what is due is written by whoever comes next.
+    fn release(self: Box<Self>) -> Result<(), LayoutError>;
 
     /// Writes what is due and gives the session back.
     fn close(self: Box<Self>, now: Timestamp) -> Result<(), LayoutError>;

@@ -174,3 +174,49 @@ pub struct Written {
     /// and the rest is tried again with the next one.
     pub overdue: Option<String>,
 }
+
+/// What a new session takes over from another.
+#[derive(Debug, Clone, Default)]
+pub struct Forking {
+    /// Its id; without one, the layout finds one that is free.
+    pub id: Option<String>,
+    /// The last turn it takes over; without one, all of them.
+    pub turn: Option<u64>,
+}
+
+/// A session that branched off another.
+#[derive(Debug, Clone)]
+pub struct Branch {
+    /// Where the branch is.
+    pub place: Place,
+    /// The last turn: of a fork, its own; after a rewind, that of the session that went back.
+    pub turn: u64,
+    /// What was noticed on the way.
+    pub findings: Vec<Finding>,
+}
+
+/// A session that was taken to another stage of its life.
+#[derive(Debug, Clone)]
+pub struct Staged {
+    /// Where it is now.
+    pub place: Place,
+    /// The name under which something is in the trash now, if anything is.
+    pub trashed: Option<String>,
+    /// Why something that goes with it could not be done; it can be done later.
+    pub overdue: Option<String>,
+}
+
+/// Something in the trash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trashed {
+    /// The name that it has there.
+    pub name: String,
+    /// The session.
+    pub id: String,
+    /// Where it belongs.
+    pub path: FilePath,
+    /// When it was thrown away.
+    pub time: Timestamp,
+    /// How many bytes it has.
+    pub bytes: u64,
+}

@@ -11,7 +11,7 @@ use everturn::layout::{self, Layout, LayoutError, Stage, Stream};
 use everturn::names::FilePath;
 use everturn::store::{Durability, Expect, MemoryStore, Secrecy, Step, Store, StoreError, Writer};
 use everturn::tree::Tree;
-use everturn::view::{New, Place, Summary};
+use everturn::view::{Forking, New, Place, Summary};
 use jiff::Timestamp;
 
 fn now() -> Timestamp {
@@ -320,9 +320,9 @@ fn what_a_layout_does_not_offer_is_a_clear_error() {
     let create = bare.create(&store, &New::with_id("one"), now()).map(drop);
     assert_eq!(words(create), offer("making new sessions"));
     assert_eq!(words(bare.edit(&store, &place).map(drop)), offer("writing to sessions"));
-    assert_eq!(words(bare.fork(&store, &place, 1, None, now()).map(drop)), offer("forks"));
-    assert_eq!(words(bare.rewind(&store, &place, 1, now()).map(drop)), offer("rewinding"));
-    let stage = bare.stage(&store, &place, Stage::Pause, now()).map(drop);
+    assert_eq!(words(bare.fork(&store, &place, &Forking::default(), now(), &mut |_| {}).map(drop)), offer("forks"));
+    assert_eq!(words(bare.rewind(&store, &place, 1, now(), &mut |_| {}).map(drop)), offer("rewinding"));
+    let stage = bare.stage(&store, &place, Stage::Pause, now(), &mut |_| {}).map(drop);
     assert_eq!(words(stage), offer("pausing"));
 }
 

@@ -69,7 +69,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let (found, mut editor) = context.edit(&args.session)?;
     let done = append(args, &mut *editor, context);
     // What was stored before a bad line is finished as if the line had not been there.
-    let closed = editor.close(settings::now());
+    // After a single turn only the turn is written, so that its cost does not grow with the session.
+    let closed = if args.lines { editor.close(settings::now()) } else { editor.release() };
     done?;
     closed.map_err(Error::from)?;
     found.root.close()?;

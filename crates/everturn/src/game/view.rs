@@ -1,6 +1,7 @@
 //! Game sessions in the common view: a turn is one entry.
 
 mod editor;
+mod life;
 mod reader;
 
 use std::sync::Arc;
@@ -8,21 +9,22 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::error::GameError;
-use super::files::Files;
+use super::files::{Files, names};
 use super::log::StoreSource;
 use super::meta::{Meta, NewSession};
-use super::names::{Document, Status};
+use super::names::{Document, SESSIONS, Status, below};
 use super::session::Session;
 use super::turn::Turn;
 use super::writer::GameWriter;
+use crate::archive::Progress;
 use crate::disk;
 use crate::finding::{Code, Finding};
-use crate::layout::{Editor, Layout, LayoutError, Reader, chain};
+use crate::layout::{Editor, Layout, LayoutError, Reader, Stage, chain};
 use crate::lines::{Item, Scan};
 use crate::names::{FilePath, SessionId};
 use crate::store::{Store, StoreError};
 use crate::tree::{Kind, Slice, Tree};
-use crate::view::{New, Place, Places, Summary};
+use crate::view::{Branch, Forking, New, Place, Places, Staged, Summary, Trashed};
 
 /// The layout of game sessions.
 #[derive(Debug, Clone, Copy)]
@@ -65,6 +67,7 @@ impl Layout for GameLayout {
                 }
             }
         }
+        found.places.extend(archived(store)?);
         Ok(found)
     }
 
@@ -76,11 +79,15 @@ impl Layout for GameLayout {
             title: place.id.clone(),
             created: None,
             updated: None,
-            status: status(place)?.to_string(),
+            status: ARCHIVED.to_owned(),
             turns: None,
             parent: None,
             findings: Vec::new(),
         };
+        if is_archive(place) {
+            return Ok(summary);
+        }
+        summary.status = status(place)?.to_string();
         let meta = match store.read(&file, 0..u64::MAX) {
             Ok(bytes) => Meta::parse(&file, &bytes).map_err(|error| error.reason()),
             Err(StoreError::Missing { .. }) => Err("it is missing".to_owned()),
@@ -102,7 +109,7 @@ impl Layout for GameLayout {
     }
 
     fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
-        let (id, status) = (SessionId::parse(&place.id)?, status(place)?);
+        let (status, id) = (status(place)?, SessionId::parse(&place.id)?);
         let store = Arc::clone(store);
         let session = match store.stat(&place.path)? {
             Some(_) => Session::open_in(store, &id, status, place.path.clone())?,
@@ -123,9 +130,73 @@ impl Layout for GameLayout {
     }
 
     fn edit(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Editor>, LayoutError> {
+        status(place)?;
         let writer = GameWriter::open(Arc::clone(store), &SessionId::parse(&place.id)?)?;
         Ok(Box::new(editor::GameEditor { writer }))
     }
+
+    fn fork(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        how: &Forking,
+        now: Timestamp,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Branch, LayoutError> {
+        life::branch_off(store, place, how, now, progress)
+    }
+
+    fn rewind(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        turn: u64,
+        now: Timestamp,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Branch, LayoutError> {
+        life::go_back(store, place, turn, now, progress)
+    }
+
+    fn stage(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        stage: Stage,
+        now: Timestamp,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Staged, LayoutError> {
+        life::move_on(store, place, stage, now, progress)
+    }
+
+    fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {
+        life::trashed(store)
+    }
+
+    fn restore(&self, store: &Arc<dyn Store>, name: &str) -> Result<Place, LayoutError> {
+        life::take_out(store, name)
+    }
+
+    fn purge(&self, store: &Arc<dyn Store>, trashed: &[Trashed]) -> Result<(), LayoutError> {
+        life::purge(store, trashed)
+    }
+}
+
+/// The status of a session that is in an archive.
+const ARCHIVED: &str = "archived";
+
+/// The sessions that are in archives.
+fn archived(store: &Arc<dyn Store>) -> Result<Vec<Place>, LayoutError> {
+    let dir = below(&FilePath::root(), &[SESSIONS, "archives"]);
+    let place = |path: FilePath| {
+        let name = path.name()?;
+        let id = SessionId::parse(name.as_str().strip_suffix(".tar.gz")?).ok()?;
+        Some(Place { id: id.to_string(), path })
+    };
+    Ok(names(store, &dir)?.into_iter().filter_map(place).collect())
+}
+
+fn is_archive(place: &Place) -> bool {
+    place.path.as_str().ends_with(".tar.gz")
 }
 
 fn finding(file: &FilePath, code: Code, message: String) -> Finding {
@@ -134,6 +205,11 @@ fn finding(file: &FilePath, code: Code, message: String) -> Finding {
 
 /// The status of the session there, which is the name of the directory above.
 fn status(place: &Place) -> Result<Status, LayoutError> {
+    if is_archive(place) {
+        let what =
+            format!("session {} is in an archive; everturn unarchive takes it out", place.id);
+        return Err(LayoutError::request(what));
+    }
     let above = place.path.parent().and_then(|dir| dir.name());
     let status = above.and_then(|name| Status::parse(name.as_str()));
     status.ok_or_else(|| LayoutError::NoSession { id: place.id.clone() })

@@ -59,6 +59,14 @@ impl Editor for GameEditor {
         Ok(written(self.writer.end_scene(&SceneEnd::parse(text)?, now)?, id))
     }
 
+    fn undo(&mut self, turns: u64, now: Timestamp) -> Result<Written, LayoutError> {
+        Ok(written(self.writer.undo(turns, now)?, None))
+    }
+
+    fn release(self: Box<Self>) -> Result<(), LayoutError> {
+        Ok(self.writer.release()?)
+    }
+
     fn close(self: Box<Self>, now: Timestamp) -> Result<(), LayoutError> {
         Ok(self.writer.close(now)?)
     }
