@@ -3,10 +3,19 @@
 //!
 //! A new command is a file, its `mod` line, and its line in the registry.
 
+mod append;
 mod check;
 mod commit;
 mod completions;
+mod diff;
+mod ls;
 mod man;
+mod new;
+mod replay;
+mod scene;
+mod show;
+mod snapshot;
+mod state;
 
 use std::path::PathBuf;
 
@@ -18,6 +27,8 @@ use crate::output::Output;
 pub(crate) struct Context {
     /// The data root, if the user named one.
     pub(crate) root: Option<PathBuf>,
+    /// The only layout to look at, if the user named one.
+    pub(crate) layout: Option<String>,
     /// Whether data is printed as JSON.
     pub(crate) json: bool,
     /// Where data goes.
@@ -45,6 +56,15 @@ macro_rules! registry {
 
 // The order is that of `--help`.
 registry! {
+    New => new,
+    Append => append,
+    Ls => ls,
+    Show => show,
+    State => state,
+    Diff => diff,
+    Replay => replay,
+    Scene => scene,
+    Snapshot => snapshot,
     Check => check,
     Commit => commit,
     Completions => completions,

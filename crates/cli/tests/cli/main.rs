@@ -8,5 +8,7 @@ mod check;
 mod everturn;
 mod kills;
 mod pages;
+mod sessions;
 mod streams;
+mod terminal;
 mod transcripts;

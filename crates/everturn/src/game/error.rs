@@ -129,6 +129,14 @@ impl GameError {
         GameError::Input { what: what.into() }
     }
 
+    /// What is wrong, where the file is named already.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            GameError::Damaged { reason, .. } => reason.clone(),
+            other => other.to_string(),
+        }
+    }
+
     pub(crate) fn damaged(file: &FilePath, reason: impl std::fmt::Display) -> GameError {
         GameError::Damaged { file: file.clone(), reason: reason.to_string() }
     }

@@ -75,8 +75,8 @@ impl Session {
         let file = Document::Meta.in_dir(&dir);
         let mut findings = Vec::new();
         let meta = match store.read(&file, 0..u64::MAX) {
-            Ok(bytes) => Meta::parse(&file, &bytes).map_err(|error| error.to_string()),
-            Err(StoreError::Missing { .. }) => Err(format!("{file} is missing")),
+            Ok(bytes) => Meta::parse(&file, &bytes).map_err(|error| error.reason()),
+            Err(StoreError::Missing { .. }) => Err("it is missing".to_owned()),
             Err(error) => return Err(error.into()),
         };
         let meta = meta.map_err(|message| {

@@ -167,8 +167,30 @@ fn is_untouched(text: &str) -> bool {
     u64::from_str_radix(sum, 16) == Ok(expected)
 }
 
+/// What a snapshot says about itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Facts {
+    pub(crate) session: Option<String>,
+    /// Whether the checksum of the whole file is there and wrong, while those of the states are right.
+    pub(crate) edited: bool,
+    /// The id of the snapshot before this one; nothing if it does not follow from another one.
+    pub(crate) from: Option<String>,
+    /// How many changes lie in between, if it says so.
+    pub(crate) deltas: Option<u64>,
+    /// The turns it says it covers.
+    pub(crate) range: Option<(u64, u64)>,
+}
+
 /// Reads a snapshot and makes sure that it is what was written.
 pub(crate) fn read(file: SnapshotFile, bytes: Vec<u8>) -> Result<Snapshot, String> {
+    read_with_facts(file, bytes).map(|(snapshot, _)| snapshot)
+}
+
+/// Reads a snapshot with what it says about itself.
+pub(crate) fn read_with_facts(
+    file: SnapshotFile,
+    bytes: Vec<u8>,
+) -> Result<(Snapshot, Facts), String> {
     let text: Arc<str> = String::from_utf8(bytes).map_err(|_| "it is not UTF-8")?.into();
     let untouched = is_untouched(&text);
     let tree = if untouched {
@@ -207,5 +229,14 @@ pub(crate) fn read(file: SnapshotFile, bytes: Vec<u8>) -> Result<Snapshot, Strin
     }
     let reason = Reason::parse(&tree.string_at(&["reason"]).unwrap_or_default());
     let id = tree.string_at(&["snapshotId"]).unwrap_or_else(|| file.id());
-    Ok(Snapshot { id, turn, reason, state })
+    let number = |path: &[&str]| tree.text_at(path)?.parse().ok();
+    let range = |at: &str| number(&["deltaAggregation", "turnRange", at]);
+    let facts = Facts {
+        session: tree.string_at(&["sessionId"]),
+        edited: !untouched && tree.at(&["checksums", "file"]).is_some(),
+        from: tree.string_at(&["deltaAggregation", "fromSnapshot"]),
+        deltas: number(&["deltaAggregation", "deltasAggregated"]),
+        range: range("0").zip(range("1")),
+    };
+    Ok((Snapshot { id, turn, reason, state }, facts))
 }

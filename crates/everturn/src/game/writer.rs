@@ -1,7 +1,7 @@
 //! A session that is played: turns are appended, and what follows from them is kept up.
 
 mod create;
-mod indexing;
+pub(super) mod indexing;
 pub(super) mod turns;
 pub(super) mod upkeep;
 
@@ -21,6 +21,9 @@ use crate::finding::Finding;
 use crate::names::{FilePath, SceneId, SessionId};
 use crate::store::{Durability, Receipt, Step, Store, StoreError, Writer};
 use crate::tree::Tree;
+
+pub(crate) use turns::LONGEST_PAUSE;
+pub(crate) use upkeep::SNAPSHOT_TURNS;
 
 /// How many turns, and how many bytes, a file of a log takes before the next one is begun.
 pub(crate) const TURNS_PER_FILE: u64 = 100;
@@ -195,9 +198,6 @@ impl GameWriter {
         scene: &NewScene,
         now: Timestamp,
     ) -> Result<(SceneId, Appended), GameError> {
-        if self.active_scene().is_some() {
-            self.end_scene(&SceneEnd::default(), now)?;
-        }
         let id = match &scene.id {
             Some(id) => id.clone(),
             None => self.next_scene_id()?,
@@ -205,6 +205,10 @@ impl GameWriter {
         let place = super::names::scene_path(&self.session.dir, &id)?;
         if self.session.store.stat(&place)?.is_some() {
             return Err(GameError::input(format!("there is a scene {id} already")));
+        }
+        // Nothing but the disk can keep the new one from beginning now.
+        if self.active_scene().is_some() {
+            self.end_scene(&SceneEnd::default(), now)?;
         }
         let session = self.session.id.as_str().to_owned();
         let document = scene.document(&id, &session, self.turn() + 1, &self.game_time);

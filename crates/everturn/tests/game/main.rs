@@ -7,7 +7,9 @@
 mod archives;
 mod branches;
 mod cases;
+mod check;
 mod crash;
+mod damage;
 mod document;
 mod faults;
 mod indexes;

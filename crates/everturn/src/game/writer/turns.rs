@@ -18,7 +18,7 @@ use crate::store::{At, Expect, Secrecy, Step};
 use crate::tree::Tree;
 
 /// Gaps between turns that count as time played, in milliseconds.
-pub(in crate::game) const LONGEST_PAUSE: i64 = 30 * 60 * 1000;
+pub(crate) const LONGEST_PAUSE: i64 = 30 * 60 * 1000;
 
 impl GameWriter {
     /// Stores a turn: all of it or, if anything is wrong with it, nothing.

@@ -22,7 +22,7 @@ use crate::tree::Tree;
 const STATES_EVERY: u64 = 25;
 
 /// How many turns, and how many changes, may come together before a snapshot is taken.
-const SNAPSHOT_TURNS: u64 = 100;
+pub(crate) const SNAPSHOT_TURNS: u64 = 100;
 const SNAPSHOT_DELTAS: u64 = 500;
 
 impl GameWriter {
@@ -75,14 +75,8 @@ impl GameWriter {
         reason: &Reason,
         now: Timestamp,
     ) -> Result<String, GameError> {
-        let before = self.meta.clone();
-        match self.snapshot_steps(reason, now) {
-            Ok((file, steps)) => self.finish(steps, before).map(|()| file.id()),
-            Err(error) => {
-                (self.meta, self.indexes) = (before, None);
-                Err(error)
-            }
-        }
+        let file = self.committing(|game| game.snapshot_steps(reason, now))?;
+        Ok(file.id())
     }
 
     /// A snapshot of the state after the last turn, the states, and the metadata that say so.
@@ -130,9 +124,7 @@ impl GameWriter {
         if self.session.form == Form::Program || self.state_turn == self.session.turn {
             return Ok(());
         }
-        let before = self.meta.clone();
-        let steps = self.state_steps(now)?;
-        self.finish(steps, before)
+        self.committing(|game| Ok(((), game.state_steps(now)?)))
     }
 
     /// Writes the states and the indexes.
@@ -140,28 +132,34 @@ impl GameWriter {
         if self.session.form == Form::Program {
             return Ok(());
         }
-        let before = self.meta.clone();
-        let mut steps = self.state_steps(now)?;
-        steps.extend(self.index_steps()?);
-        self.finish(steps, before)
+        self.committing(|game| {
+            let mut steps = game.state_steps(now)?;
+            steps.extend(game.index_steps()?);
+            Ok(((), steps))
+        })
     }
 
-    /// Commits; the metadata are what they were if that fails.
-    fn finish(&mut self, steps: Vec<Step>, before: Meta) -> Result<(), GameError> {
-        match self.commit(steps) {
-            Ok(_) => {
-                self.state_turn = self.session.turn;
-                self.session.meta = Some(self.meta.clone());
-                self.session.look_again();
-                Ok(())
-            }
-            Err(error) => {
-                self.meta = before;
-                // They may hold a snapshot that is not there.
-                self.indexes = None;
-                Err(error.into())
-            }
+    /// Commits what `plan` makes; if either fails, the metadata are what they were.
+    fn committing<T>(
+        &mut self,
+        plan: impl FnOnce(&mut GameWriter) -> Result<(T, Vec<Step>), GameError>,
+    ) -> Result<T, GameError> {
+        let before = self.meta.clone();
+        let planned = plan(self);
+        let done = planned.and_then(|(done, steps)| {
+            self.commit(steps)?;
+            Ok(done)
+        });
+        if done.is_ok() {
+            self.state_turn = self.session.turn;
+            self.session.meta = Some(self.meta.clone());
+            self.session.look_again();
+        } else {
+            self.meta = before;
+            // They may hold a snapshot that is not there.
+            self.indexes = None;
         }
+        done
     }
 
     /// The state files of the last turn, and the metadata that say so.
