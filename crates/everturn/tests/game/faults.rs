@@ -51,6 +51,7 @@ fn fail(case: &Case, states: &[Files], base: &SimDisk, trouble: Trouble, lasting
         } else {
             // When all is done, giving the session back may still fail.
             assert!(seen.first() == Some(&found) || seen.last() == Some(&found), "{what}");
+            assert!(data(&disk) == found, "{what}: something is left in the staging place");
         }
         if asked <= start + point {
             return point;

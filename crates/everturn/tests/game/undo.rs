@@ -81,6 +81,8 @@ fn scenes_begin_and_end_backwards() {
             assert_indexes_true(&store, NAME);
             game = GameWriter::open(Arc::clone(&store), &id(NAME)).unwrap();
             assert_eq!(scene(game.state()), *seen.last().unwrap());
+            let current = game.session().metadata().unwrap().string_at(&["current", "sceneId"]);
+            assert_eq!(current, game.state().scene.string_at(&["sceneId"]));
         }
         let words: Vec<&str> = seen.iter().map(|scene| scene.as_deref().unwrap_or("-")).collect();
         assert_eq!(words, ["scene-001 completed", "scene-001 active", "-"]);
