@@ -158,3 +158,61 @@ fn meaning(key: KeyEvent) -> Option<Key> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::exit::Exit;
+    use crate::panics;
+
+    /// The child of the test below, which gives it a terminal.
+    #[test]
+    #[ignore = "the test below runs it"]
+    fn child() {
+        let exit = panics::guard(|| {
+            let _terminal = Terminal::take().unwrap();
+            panic!("the sky fell");
+        });
+        assert_eq!(exit, Exit::Internal);
+    }
+
+    #[test]
+    fn a_panic_gives_the_terminal_back_before_it_is_reported() {
+        let output = Command::new("python3")
+            .args(["-c", include_str!("../../tests/cli/terminal.py")])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", "replay::terminal::tests::child", "--ignored", "--nocapture"])
+            .args(["--", "the sky fell", ""])
+            .output()
+            .unwrap();
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(told["exit"], 0, "{told}");
+        assert_eq!(told["found"], serde_json::json!([true]), "{told}");
+        assert_eq!(told["raw"][2], false, "{told}");
+        let seen = told["seen"].as_str().unwrap();
+        let at = |text: &str| seen.find(text).unwrap();
+        assert!(at(&ansi(&EnterAlternateScreen)) < at(&ansi(&LeaveAlternateScreen)));
+        assert!(at(&ansi(&LeaveAlternateScreen)) < at("internal error at "));
+    }
+
+    #[test]
+    fn every_key_that_the_screen_names_means_something() {
+        let key = |code| meaning(KeyEvent::new(code, KeyModifiers::NONE));
+        assert_eq!(key(KeyCode::Right), Some(Key::Next));
+        assert_eq!(key(KeyCode::Left), Some(Key::Back));
+        assert_eq!(key(KeyCode::Char(' ')), Some(Key::Play));
+        assert_eq!(key(KeyCode::Char('+')), Some(Key::Faster));
+        assert_eq!(key(KeyCode::Char('-')), Some(Key::Slower));
+        assert_eq!(key(KeyCode::Up), Some(Key::Up));
+        assert_eq!(key(KeyCode::Down), Some(Key::Down));
+        assert_eq!(key(KeyCode::Char('g')), Some(Key::First));
+        assert_eq!(key(KeyCode::Char('G')), Some(Key::Last));
+        assert_eq!(key(KeyCode::Char('q')), Some(Key::Quit));
+        assert_eq!(key(KeyCode::Char('x')), None);
+        let control = |code| meaning(KeyEvent::new(code, KeyModifiers::CONTROL));
+        assert_eq!(control(KeyCode::Char('c')), Some(Key::Quit));
+        assert_eq!(control(KeyCode::Char('q')), None);
+    }
+}

@@ -8,6 +8,7 @@ mod check;
 mod everturn;
 mod kills;
 mod pages;
+mod readme;
 mod sessions;
 mod streams;
 mod terminal;
