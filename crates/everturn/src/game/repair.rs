@@ -28,6 +28,7 @@ use crate::names::{FilePath, SessionId};
 use crate::store::{Store, Writer};
 
 use keep::Keeper;
+pub(super) use keep::mark;
 use plan::Plan;
 
 pub use undo::undo_repair;

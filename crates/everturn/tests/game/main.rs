@@ -4,6 +4,7 @@
 
 mod check;
 mod damage;
+mod migrate;
 mod repair;
 mod support;
 mod turns;

@@ -50,7 +50,7 @@ pub(super) enum How {
 pub(super) const RECORD: &str = "repair.json";
 
 /// A content in few digits.
-pub(super) fn mark(bytes: &[u8]) -> String {
+pub(in crate::game) fn mark(bytes: &[u8]) -> String {
     let Fingerprint { len, sum } = Fingerprint::of(bytes);
     format!("{len}:crc64:{sum:016x}")
 }
