@@ -320,8 +320,14 @@ fn what_a_layout_does_not_offer_is_a_clear_error() {
     let create = bare.create(&store, &New::with_id("one"), now()).map(drop);
     assert_eq!(words(create), offer("making new sessions"));
     assert_eq!(words(bare.edit(&store, &place).map(drop)), offer("writing to sessions"));
-    assert_eq!(words(bare.fork(&store, &place, &Forking::default(), now(), &mut |_| {}).map(drop)), offer("forks"));
-    assert_eq!(words(bare.rewind(&store, &place, 1, now(), &mut |_| {}).map(drop)), offer("rewinding"));
+    assert_eq!(
+        words(bare.fork(&store, &place, &Forking::default(), now(), &mut |_| {}).map(drop)),
+        offer("forks")
+    );
+    assert_eq!(
+        words(bare.rewind(&store, &place, 1, now(), &mut |_| {}).map(drop)),
+        offer("rewinding")
+    );
     let stage = bare.stage(&store, &place, Stage::Pause, now(), &mut |_| {}).map(drop);
     assert_eq!(words(stage), offer("pausing"));
 }

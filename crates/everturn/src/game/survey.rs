@@ -104,6 +104,8 @@ pub(crate) struct Facts {
     pub(crate) bad_snapshots: Vec<FilePath>,
     /// Snapshots that are good, but do not follow from the changes or say something wrong about themselves.
     pub(crate) odd_snapshots: BTreeSet<u64>,
+    /// The first good snapshot that does not follow from another one.
+    pub(crate) beginning: Option<u64>,
     /// Stretches of more than a hundred turns without a snapshot: after this one, up to that one.
     pub(crate) stretches: Vec<(u64, u64)>,
     /// Whether the state files cannot be used or do not follow from the changes.

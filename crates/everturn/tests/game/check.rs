@@ -5,11 +5,12 @@ use everturn::disk::sim::SimDisk;
 use super::damage::{codes, edit, edit_line, file, findings, good, remove, rename, replace, text};
 
 const TURNS: &str = "turns/turns-0001-0100.jsonl";
-const CURRENT: &str = "turns/turns-0101-current.jsonl";
+pub(crate) const CURRENT: &str = "turns/turns-0101-current.jsonl";
 const DELTAS: &str = "deltas/deltas-0001-0100.jsonl";
 const META: &str = "session.meta.json";
 
-type Damage = (&'static str, fn(&SimDisk), &'static [&'static str]);
+/// A name, what is done to a session, and the codes of what a check finds then.
+pub(crate) type Damage = (&'static str, fn(&SimDisk), &'static [&'static str]);
 
 #[test]
 fn a_good_session_has_no_findings() {
@@ -22,7 +23,7 @@ fn a_good_session_has_no_findings() {
     );
 }
 
-const DAMAGE: &[Damage] = &[
+pub(crate) const DAMAGE: &[Damage] = &[
     ("metadata gone", |disk| remove(disk, META), &["bad-metadata"]),
     ("metadata cut", |disk| edit(disk, META, |text| text[..100].to_owned()), &["bad-document"]),
     ("metadata empty", |disk| edit(disk, META, |_| String::new()), &["empty-document"]),
@@ -394,7 +395,7 @@ fn compare(good: fn() -> SimDisk, damages: &[Damage]) {
 }
 
 /// A session as the program writes it.
-fn program() -> SimDisk {
+pub(crate) fn program() -> SimDisk {
     let disk = SimDisk::new();
     let turn = |turn: u64, time: u64, more: &str| {
         format!(
@@ -420,7 +421,7 @@ fn program() -> SimDisk {
     disk
 }
 
-const PROGRAM_DAMAGE: &[Damage] = &[
+pub(crate) const PROGRAM_DAMAGE: &[Damage] = &[
     ("nothing", |_| {}, &[]),
     ("no metadata", |disk| remove(disk, META), &["no-metadata"]),
     (

@@ -114,7 +114,10 @@ impl Survey<'_> {
             self.tell(path, Code::BadChange, &mut track.unfit);
             closed = closed.max(file.last.unwrap_or(0));
             self.log_size(path, track.offset);
-            track.settle();
+            track.offset = 0;
+            if let Some(state) = &mut track.state {
+                state.settle();
+            }
         }
         self.pass_marks(&mut track, u64::MAX, None)?;
         if self.session.form == Form::Documented {
@@ -280,20 +283,5 @@ fn is_outside(file: LogFile, closed: u64, turn: u64) -> bool {
         (Some(first), Some(last)) => turn < first || turn > last,
         (Some(first), None) => turn < first,
         (None, _) => turn <= closed,
-    }
-}
-
-impl Track {
-    /// Keeps the state in a text of its own, so that the texts of the logs that it was made of can go.
-    fn settle(&mut self) {
-        self.offset = 0;
-        if let Some(state) = &mut self.state {
-            for scope in [Scope::World, Scope::Player, Scope::Scene] {
-                let tree = state.get_mut(scope);
-                if let Ok(own) = Tree::parse(tree.to_line()) {
-                    *tree = own;
-                }
-            }
-        }
     }
 }

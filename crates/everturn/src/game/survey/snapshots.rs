@@ -36,6 +36,9 @@ impl Survey<'_> {
         let Some(bytes) = self.readable(path, bytes)? else { return Ok(None) };
         match read_with_facts(file, bytes) {
             Ok(read) => {
+                if read.1.from.is_none() && self.facts.beginning.is_none() {
+                    self.facts.beginning = Some(file.turn);
+                }
                 self.facts.good_snapshots.push((file, path.clone()));
                 Ok(Some(read))
             }
@@ -123,8 +126,8 @@ impl Survey<'_> {
             self.facts.good_snapshots.iter().map(|(file, _)| file.turn).collect();
         turns.sort_unstable();
         let first = turns.first().copied();
-        // Before the first one there is a state only at the beginning.
-        let start = if first.is_none_or(|first| first > SNAPSHOT_TURNS) { Some(0) } else { first };
+        // One that follows from another, which is gone, is not where the session begins.
+        let start = if first.is_some() && first == self.facts.beginning { first } else { Some(0) };
         let points: Vec<u64> = start.into_iter().chain(turns).chain([last]).collect();
         for pair in points.windows(2) {
             let [from, to] = pair else { continue };

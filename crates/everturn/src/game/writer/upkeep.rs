@@ -209,7 +209,7 @@ pub(in crate::game) fn state_files(
 }
 
 /// A state with the time at which its file is written.
-fn stamped(state: &Tree, now: Timestamp) -> Tree {
+pub(crate) fn stamped(state: &Tree, now: Timestamp) -> Tree {
     let mut state = state.clone();
     let mut set = Delta::set(Path::array([STAMP]), tree(&stamp(now)));
     // After the ids, where the documents have it.
