@@ -19,7 +19,7 @@ pub(crate) struct Peer {
     pub(crate) about: &'static str,
     /// What a returned save is worth.
     pub(crate) durability: Durability,
-    /// Makes a new session in an empty directory.
+    /// Makes a new session in an empty directory. Nothing is flushed while it is built.
     pub(crate) create: fn(&Path) -> Result<Box<dyn Keeper>, PeerError>,
     /// Opens a session to play on.
     pub(crate) play: fn(&Path) -> Result<Box<dyn Keeper>, PeerError>,
@@ -27,6 +27,8 @@ pub(crate) struct Peer {
     pub(crate) read: fn(&Path) -> Result<Box<dyn Reader>, PeerError>,
     /// Whether it gives text that is looked into later, so that turning it into values is measured, too.
     pub(crate) lazy: bool,
+    /// Whether resuming gives the state after the last turn, and not that of some turn before.
+    pub(crate) resumes_all: bool,
     /// What the files of a session are, by kind.
     pub(crate) kinds: fn(&Path) -> Vec<(&'static str, PathBuf)>,
 }

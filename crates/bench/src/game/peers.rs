@@ -3,6 +3,7 @@
 mod document;
 mod everturn;
 mod sqlite;
+mod unflushed;
 
 use super::peer::Peer;
 

@@ -277,6 +277,12 @@ fn check(sites: &[Site]) -> Result<(), GameRunError> {
                 return Err(differs(format!("state at turn {turn}")));
             }
         }
+        let (a, b) = (one.resume(), two.resume());
+        let a = a.and_then(|held| held.into_values()).map_err(first.failed("resume"))?;
+        let b = b.and_then(|held| held.into_values()).map_err(site.failed("resume"))?;
+        if site.peer.resumes_all && a.unstamped() != b.unstamped() {
+            return Err(differs("last state".to_owned()));
+        }
         let what = "replay";
         let (a, _) = one.replay(site.replayed(), Reading::AsFound).map_err(first.failed(what))?;
         let (b, _) = two.replay(site.replayed(), Reading::Values).map_err(site.failed(what))?;

@@ -108,7 +108,9 @@ impl Values {
         }
         Ok(())
     }
+}
 
+impl Values {
     /// Without the time at which a file was written, which is no part of a state.
     pub(crate) fn unstamped(mut self) -> Values {
         for part in [&mut self.world, &mut self.player] {

@@ -13,15 +13,14 @@ pub(crate) const SESSION: &str = "session-bench";
 const SHORT: &str = "bench";
 
 const SCENE: &str = "scene-001";
-const NPCS: u32 = 300;
-const NPC_TEXT: usize = 500;
-const PLACES: u32 = 100;
-const PLACE_TEXT: usize = 450;
-const QUESTS: u32 = 20;
-const QUEST_TEXT: usize = 600;
-const PLAYER_PAGES: u32 = 36;
-const PAGE_TEXT: usize = 500;
-const SCENE_TEXT: usize = 3500;
+/// Characters, places and quests with the fields that the layout's description gives them.
+const NPCS: u32 = 520;
+const PLACES: u32 = 120;
+const QUESTS: u32 = 40;
+const NOTE_TEXT: usize = 60;
+const PLACE_TEXT: usize = 250;
+const ITEMS: u32 = 110;
+const SCENE_TEXT: usize = 1000;
 
 /// How many events a turn has, and how long their descriptions are.
 const EVENTS_PER_TURN: u32 = 2;
@@ -56,26 +55,40 @@ pub(crate) fn start() -> Values {
     };
     let npcs = table("npc", NPCS, &|number| {
         json!({
-            "name": text(1, number, 12), "mood": text(2, number, CHANGE_TEXT), "trust": number,
-            "location": format!("loc-{:03}", number % PLACES), "alive": true,
-            "aspects": [text(3, number, 30), text(4, number, 30)],
+            "name": text(1, number, 12), "mood": text(2, number, CHANGE_TEXT),
+            "currentLocation": format!("loc-{:03}", number % PLACES), "relationship": number % 50,
+            "knownFacts": [format!("quest-{:03}", number % QUESTS), "location-lab"],
+            "lastInteraction": number * 3, "alive": true,
+            "aspects": [text(3, number, 24), text(4, number, 24)],
             "skills": {"fight": number % 5, "notice": number % 4, "sneak": number % 3},
-            "history": text(5, number, NPC_TEXT),
+            "notes": text(5, number, NOTE_TEXT),
         })
     });
     let places = table("loc", PLACES, &|number| {
         json!({
-            "name": text(6, number, 16), "danger": f64::from(number) / 8.0,
-            "exits": [format!("loc-{:03}", (number + 1) % PLACES)],
-            "description": text(7, number, PLACE_TEXT),
+            "generatedAtTurn": number,
+            "data": {
+                "name": text(6, number, 16), "danger": f64::from(number) / 8.0,
+                "exits": [format!("loc-{:03}", (number + 1) % PLACES)],
+                "zones": [{"id": "a", "cover": number % 3}, {"id": "b", "cover": number % 2}],
+                "description": text(7, number, PLACE_TEXT),
+            },
         })
     });
-    let quests = table(
-        "quest",
-        QUESTS,
-        &|number| json!({"status": "open", "notes": [], "goal": text(8, number, QUEST_TEXT)}),
-    );
-    let pages = table("page", PLAYER_PAGES, &|number| Value::from(text(9, number, PAGE_TEXT)));
+    let quests = table("quest", QUESTS, &|number| {
+        json!({
+            "status": "active", "progress": 0.4, "notes": [],
+            "objectivesComplete": ["find-contact"],
+            "objectivesRemaining": ["locate-lab", "retrieve-data"],
+            "goal": text(8, number, NOTE_TEXT),
+        })
+    });
+    let items = table("item", ITEMS, &|number| {
+        json!({
+            "name": text(9, number, 20), "count": number % 4, "worth": f64::from(number) / 4.0,
+            "equipped": number % 7 == 0, "notes": text(17, number, NOTE_TEXT),
+        })
+    });
     Values {
         world: json!({
             "worldId": "world-bench", "sessionId": SESSION, "npcs": npcs,
@@ -84,7 +97,7 @@ pub(crate) fn start() -> Values {
         player: json!({
             "characterId": "char-bench", "sessionId": SESSION, "name": "Mira",
             "location": {"id": "loc-000", "zone": text(10, 0, CHANGE_TEXT)},
-            "steps": 0, "thought": "", "journal": pages,
+            "steps": 0, "thought": "", "inventory": items,
         }),
         scene: Value::Null,
     }
@@ -155,7 +168,7 @@ fn groups(number: u32) -> Vec<(&'static str, Vec<Change>)> {
     let worded = |kind: u32| Value::from(text(kind, number, CHANGE_TEXT));
     let mut world = vec![
         Change::new("set", &format!("{}.mood", npc(0)), worded(12)),
-        Change::new("increment", &format!("{}.trust", npc(3)), json!(number % 3)),
+        Change::new("increment", &format!("{}.relationship", npc(3)), json!(number % 3)),
         Change::new("push", &notes, Value::from(note(number))),
     ];
     match number.checked_sub(QUESTS).filter(|before| *before > 0) {

@@ -24,6 +24,7 @@ pub(super) const PEER: Peer = Peer {
     play,
     read,
     lazy: false,
+    resumes_all: false,
     kinds,
 };
 

@@ -11,6 +11,7 @@ use everturn::store::{FileStore, Holder, Options, Store};
 use everturn::tree::Tree;
 use jiff::Timestamp;
 
+use super::unflushed::Unflushed;
 use crate::files;
 use crate::game::peer::{Held, Keeper, Peer, Reader, Reading, Seen};
 use crate::game::workload::{self, NewTurn, SESSION};
@@ -25,6 +26,7 @@ pub(super) const PEER: Peer = Peer {
     play,
     read,
     lazy: true,
+    resumes_all: true,
     kinds,
 };
 
@@ -53,7 +55,8 @@ fn create(dir: &Path) -> Result<Box<dyn Keeper>, PeerError> {
     let mut new = NewSession::new(session_id()?);
     new.world = Some(Tree::from_value(&state.world)?);
     new.player = Some(Tree::from_value(&state.player)?);
-    let store: Arc<dyn Store> = Arc::new(FileStore::create(disk(dir)?, options())?);
+    let store: Arc<dyn Store> =
+        Arc::new(FileStore::create(Arc::new(Unflushed(disk(dir)?)), options())?);
     let writer = GameWriter::create(store, &new, now())?;
     Ok(Box::new(EverturnKeeper { writer, dir: session_dir(dir) }))
 }

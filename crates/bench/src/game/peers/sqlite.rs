@@ -22,6 +22,7 @@ pub(super) const PEER: Peer = Peer {
     play,
     read,
     lazy: false,
+    resumes_all: true,
     kinds,
 };
 
@@ -64,6 +65,7 @@ fn connect(dir: &Path) -> Result<Connection, PeerError> {
 
 fn create(dir: &Path) -> Result<Box<dyn Keeper>, PeerError> {
     let connection = connect(dir)?;
+    connection.pragma_update(None, "synchronous", "off")?;
     connection.execute_batch(TABLES)?;
     let (state, schedule) = (workload::start(), Schedule::default());
     let mut keeper = SqliteKeeper { connection, state, schedule };
