@@ -1,5 +1,7 @@
 //! The state at any turn.
 
+use std::sync::Arc;
+
 use super::changes::{Change, Group};
 use super::error::GameError;
 use super::form::Form;
@@ -113,7 +115,7 @@ impl Session {
         if from >= to {
             return Ok(());
         }
-        let mut rows = self.changes(from + 1, to)?;
+        let mut rows = self.changes_after(from, to)?;
         while let Some(row) = rows.next_line() {
             let (mut change, file, line) = row?;
             if let Err((_, error)) = state.apply(&mut change.group) {
@@ -208,7 +210,7 @@ pub struct Replay<'s> {
     turns: LogRows<Turn>,
     changes: LogRows<Change>,
     /// A change that belongs to a turn which has not come yet.
-    next: Option<(Change, FilePath, super::log::Line)>,
+    next: Option<(Change, Arc<FilePath>, super::log::Line)>,
     state: State,
     findings: Vec<Finding>,
     session: &'s Session,
