@@ -150,7 +150,7 @@ pub(crate) enum PeerError {
     Everturn(#[source] Box<StoreError>),
     /// A session of Everturn refused.
     #[error("everturn")]
-    Game(#[from] everturn::game::GameError),
+    Game(#[source] Box<everturn::game::GameError>),
     /// A text that should be JSON is not.
     #[error("json")]
     Json(#[from] serde_json::Error),

@@ -126,21 +126,21 @@ mod tests {
 
     use super::*;
 
-    fn check(op: &str, path: &str, value: Value, expect: Value, previous: Option<Value>) {
+    fn check(op: &str, path: &str, value: Value, expect: &Value, previous: Option<&Value>) {
         let world = json!({"a": {"n": 4, "l": [1, 2, 1]}});
         let mut state = Values { world, player: Value::Null, scene: Value::Null };
         let mut change = Change::new(op, path, value);
-        assert_eq!(change.apply(&mut state.world).unwrap(), previous, "{op} {path}");
-        assert_eq!(state.world["a"], expect, "{op} {path}");
+        assert_eq!(change.apply(&mut state.world).unwrap().as_ref(), previous, "{op} {path}");
+        assert_eq!(&state.world["a"], expect, "{op} {path}");
     }
 
     #[test]
     fn every_operation_does_what_it_says() {
-        check("set", "a.n", json!("x"), json!({"n": "x", "l": [1, 2, 1]}), Some(json!(4)));
-        check("set", "a.m", json!(1), json!({"n": 4, "l": [1, 2, 1], "m": 1}), None);
-        check("increment", "a.n", json!(3), json!({"n": 7, "l": [1, 2, 1]}), Some(json!(4)));
-        check("push", "a.l", json!(9), json!({"n": 4, "l": [1, 2, 1, 9]}), None);
-        check("pull", "a.l", json!(1), json!({"n": 4, "l": [2]}), None);
+        check("set", "a.n", json!("x"), &json!({"n": "x", "l": [1, 2, 1]}), Some(&json!(4)));
+        check("set", "a.m", json!(1), &json!({"n": 4, "l": [1, 2, 1], "m": 1}), None);
+        check("increment", "a.n", json!(3), &json!({"n": 7, "l": [1, 2, 1]}), Some(&json!(4)));
+        check("push", "a.l", json!(9), &json!({"n": 4, "l": [1, 2, 1, 9]}), None);
+        check("pull", "a.l", json!(1), &json!({"n": 4, "l": [2]}), None);
         let mut state = json!({"a": 1});
         assert!(Change::new("push", "a", json!(1)).apply(&mut state).is_err());
         assert!(Change::new("set", "b.c", json!(1)).apply(&mut state).is_err());

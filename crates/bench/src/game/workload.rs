@@ -138,7 +138,8 @@ impl NewTurn {
         let input = TurnInput::parse(&input.to_string())?;
         if let Some(events) = line.get_mut("events").and_then(Value::as_array_mut) {
             for (place, event) in (1..).zip(events) {
-                event["eventId"] = Value::from(format!("{SHORT}-{number}-{place}"));
+                let id = Value::from(format!("{SHORT}-{number}-{place}"));
+                event.as_object_mut().map(|event| event.insert("eventId".to_owned(), id));
             }
         }
         let groups = groups.into_iter().zip(1..).map(|((scope, changes), place)| Group {

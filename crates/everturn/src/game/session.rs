@@ -336,6 +336,9 @@ impl OfTurn for Change {
     }
 }
 
+/// A row, the file that has it, and where it is in there.
+pub(crate) type Found<R> = (R, Arc<FilePath>, Line);
+
 /// The lines of a log, one file after the other.
 pub struct LogRows<R> {
     store: Arc<dyn Store>,
@@ -353,7 +356,7 @@ pub struct LogRows<R> {
 )]
 impl<R: OfTurn> LogRows<R> {
     /// The next line with the file that has it.
-    pub(crate) fn next_line(&mut self) -> Option<Result<(R, Arc<FilePath>, Line), GameError>> {
+    pub(crate) fn next_line(&mut self) -> Option<Result<Found<R>, GameError>> {
         loop {
             let Some((file, rows)) = &mut self.rows else {
                 let file = self.files.next()?;

@@ -1,11 +1,9 @@
 //! The state at any turn.
 
-use std::sync::Arc;
-
 use super::changes::{Change, Group};
 use super::error::GameError;
 use super::form::Form;
-use super::session::{LogRows, Session};
+use super::session::{Found, LogRows, Session};
 use super::snapshot::{self, Snapshot};
 use super::state::State;
 use super::turn::Turn;
@@ -210,7 +208,7 @@ pub struct Replay<'s> {
     turns: LogRows<Turn>,
     changes: LogRows<Change>,
     /// A change that belongs to a turn which has not come yet.
-    next: Option<(Change, Arc<FilePath>, super::log::Line)>,
+    next: Option<Found<Change>>,
     state: State,
     findings: Vec<Finding>,
     session: &'s Session,

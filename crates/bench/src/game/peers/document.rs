@@ -7,7 +7,9 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 use crate::files;
 use crate::game::peer::{Due, Held, Keeper, Peer, Reader, Reading, Schedule, Seen};
@@ -52,15 +54,79 @@ const TURNS_PER_FILE: u64 = 100;
 /// Which turns the index leads to directly.
 const INDEXED: u64 = 50;
 
+/// An index of a log; the one of turns leads to some of them, the one of changes to the snapshots.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Index {
+    session_id: String,
+    total: u64,
+    files: Vec<IndexedFile>,
+    turn_offsets: Map<String, Value>,
+    snapshots: Vec<IndexedSnapshot>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct IndexedFile {
+    file: String,
+    turn_range: [u64; 2],
+    count: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct IndexedSnapshot {
+    turn_id: u64,
+    file: String,
+}
+
+impl Index {
+    fn new() -> Index {
+        Index {
+            session_id: SESSION.to_owned(),
+            total: 0,
+            files: Vec::new(),
+            turn_offsets: Map::new(),
+            snapshots: Vec::new(),
+        }
+    }
+
+    /// Notes that the current file has grown.
+    fn note(&mut self, file: &str, turn_range: [u64; 2], more: u64) {
+        self.total += more;
+        match self.files.last_mut() {
+            Some(last) if last.file == file => {
+                last.turn_range = turn_range;
+                last.count += more;
+            }
+            _ => self.files.push(IndexedFile { file: file.to_owned(), turn_range, count: more }),
+        }
+    }
+}
+
+/// The metadata, as far as they are needed.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Meta {
+    session_id: String,
+    turn_id: u64,
+    last_snapshot_turn: u64,
+}
+
+/// The number of a turn that was read.
+fn turn_of(turn: &Value) -> u64 {
+    turn.get("turnId").and_then(Value::as_u64).unwrap_or_default()
+}
+
 fn kinds(dir: &Path) -> Vec<(&'static str, PathBuf)> {
     FILES.iter().map(|(kind, name)| (*kind, dir.join(name))).collect()
 }
 
-fn read_json(path: &Path) -> Result<Value, PeerError> {
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, PeerError> {
     Ok(serde_json::from_str(&files::read_text(path)?)?)
 }
 
-fn write_json(path: &Path, value: &Value) -> Result<(), PeerError> {
+fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), PeerError> {
     files::write(path, serde_json::to_string_pretty(value)?.as_bytes())
 }
 
@@ -72,8 +138,8 @@ fn create(dir: &Path) -> Result<Box<dyn Keeper>, PeerError> {
         dir: dir.to_owned(),
         state: workload::start(),
         schedule: Schedule::default(),
-        turns: json!({"sessionId": SESSION, "totalTurns": 0, "files": [], "turnOffsets": {}}),
-        deltas: json!({"sessionId": SESSION, "totalDeltas": 0, "files": [], "snapshots": []}),
+        turns: Index::new(),
+        deltas: Index::new(),
         first: 1,
         building: true,
     };
@@ -83,13 +149,12 @@ fn create(dir: &Path) -> Result<Box<dyn Keeper>, PeerError> {
 
 fn play(dir: &Path) -> Result<Box<dyn Keeper>, PeerError> {
     let mut reader = DocumentReader { dir: dir.to_owned() };
-    let turns = read_json(&dir.join(TURN_INDEX))?;
-    let last = number(&turns, "totalTurns");
-    let meta = read_json(&dir.join(META))?;
-    let snapshot_turn = number(&meta, "lastSnapshotTurn");
+    let turns: Index = read_json(&dir.join(TURN_INDEX))?;
+    let last = turns.total;
+    let meta: Meta = read_json(&dir.join(META))?;
+    let (snapshot_turn, states_turn) = (meta.last_snapshot_turn, meta.turn_id);
     let state = reader.jump(last)?.into_values()?;
     let changes = (last - snapshot_turn) * workload::CHANGES_PER_TURN as u64;
-    let states_turn = number(&meta, "turnId");
     let schedule = Schedule { turn: last, snapshot_turn, changes, states_turn };
     let deltas = read_json(&dir.join(DELTA_INDEX))?;
     let first = last / TURNS_PER_FILE * TURNS_PER_FILE + 1;
@@ -101,16 +166,12 @@ fn read(dir: &Path) -> Result<Box<dyn Reader>, PeerError> {
     Ok(Box::new(DocumentReader { dir: dir.to_owned() }))
 }
 
-fn number(value: &Value, key: &str) -> u64 {
-    value.get(key).and_then(Value::as_u64).unwrap_or_default()
-}
-
 struct DocumentKeeper {
     dir: PathBuf,
     state: Values,
     schedule: Schedule,
-    turns: Value,
-    deltas: Value,
+    turns: Index,
+    deltas: Index,
     /// The first turn of the current files.
     first: u64,
     /// Indexes are written with snapshots only while the session is built: rewriting them a hundred thousand
@@ -123,27 +184,18 @@ impl DocumentKeeper {
         format!("turns-{:04}-current.jsonl", self.first)
     }
 
-    /// Brings both indexes up to the turn, as entries of the files that it went into.
+    /// Brings both indexes up to the turn.
     fn note(&mut self, turn: &NewTurn, changes: usize) {
         let (first, last) = (self.first, turn.number);
-        let turns = last + 1 - first;
         let name = self.current_turns();
-        let entry = json!({"file": name, "range": [first, last], "eventCount": turns * 2});
-        put_last(&mut self.turns, "file", entry);
-        self.turns["totalTurns"] = Value::from(last);
-        if let Some(offsets) = self.turns["turnOffsets"].as_object_mut() {
-            let before = last - 1;
-            if before != 1 && !before.is_multiple_of(INDEXED) {
-                offsets.remove(&before.to_string());
-            }
-            offsets.insert(last.to_string(), json!({"file": name, "line": last - first}));
+        self.turns.note(&name, [first, last], 1);
+        let before = last - 1;
+        if before != 1 && !before.is_multiple_of(INDEXED) {
+            self.turns.turn_offsets.remove(&before.to_string());
         }
-        let count = turns * changes as u64;
-        let entry =
-            json!({"file": CURRENT_DELTAS, "turnRange": [first, last], "deltaCount": count});
-        put_last(&mut self.deltas, "file", entry);
-        let total = number(&self.deltas, "totalDeltas") + changes as u64;
-        self.deltas["totalDeltas"] = Value::from(total);
+        let place = json!({"file": name, "line": last - first});
+        self.turns.turn_offsets.insert(last.to_string(), place);
+        self.deltas.note(CURRENT_DELTAS, [first, last], changes as u64);
     }
 
     fn write_indexes(&self) -> Result<(), PeerError> {
@@ -160,9 +212,8 @@ impl DocumentKeeper {
             let place = self.dir.join(log);
             files::rename(&place.join(old), &place.join(&new))?;
             let index = if log == "turns" { &mut self.turns } else { &mut self.deltas };
-            let entry = index["files"].as_array_mut().and_then(|files| files.last_mut());
-            if let Some(entry) = entry {
-                entry["file"] = Value::from(new);
+            if let Some(entry) = index.files.last_mut() {
+                entry.file = new;
             }
         }
         self.first = last + 1;
@@ -175,17 +226,9 @@ impl DocumentKeeper {
         write_json(&self.dir.join(SCENE), &self.state.scene)?;
         self.schedule.states_written();
         let Schedule { turn, snapshot_turn, .. } = self.schedule;
-        let meta = json!({"sessionId": SESSION, "turnId": turn, "lastSnapshotTurn": snapshot_turn});
+        let session_id = SESSION.to_owned();
+        let meta = Meta { session_id, turn_id: turn, last_snapshot_turn: snapshot_turn };
         write_json(&self.dir.join(META), &meta)
-    }
-}
-
-/// Replaces the entry of the current file, or adds it.
-fn put_last(index: &mut Value, key: &str, entry: Value) {
-    let Some(files) = index["files"].as_array_mut() else { return };
-    match files.last_mut() {
-        Some(last) if last[key] == entry[key] => *last = entry,
-        _ => files.push(entry),
     }
 }
 
@@ -226,9 +269,7 @@ impl Keeper for DocumentKeeper {
         });
         write_json(&self.dir.join(&name), &snapshot)?;
         self.schedule.snapshot_taken();
-        if let Some(snapshots) = self.deltas["snapshots"].as_array_mut() {
-            snapshots.push(json!({"turnId": turn, "file": name}));
-        }
+        self.deltas.snapshots.push(IndexedSnapshot { turn_id: turn, file: name });
         self.write_indexes()?;
         self.write_states()?;
         Ok(Vec::new())
@@ -245,23 +286,19 @@ struct DocumentReader {
 
 impl DocumentReader {
     /// All lines of a log about these turns: the files that the index names, each read whole.
-    fn lines<T: serde::de::DeserializeOwned>(
+    fn lines<T: DeserializeOwned>(
         &self,
-        index: &Value,
+        index: &Index,
         log: &str,
         turns: &RangeInclusive<u64>,
         turn_of: fn(&T) -> u64,
     ) -> Result<Vec<T>, PeerError> {
         let mut found = Vec::new();
-        for file in index["files"].as_array().into_iter().flatten() {
-            let range = file.get("range").or_else(|| file.get("turnRange"));
-            let end = |at: usize| range.and_then(|range| range.get(at)).and_then(Value::as_u64);
-            let (Some(first), Some(last)) = (end(0), end(1)) else { continue };
-            if last < *turns.start() || first > *turns.end() {
+        for IndexedFile { file, turn_range: [first, last], .. } in &index.files {
+            if last < turns.start() || first > turns.end() {
                 continue;
             }
-            let name = file["file"].as_str().unwrap_or_default();
-            for line in files::read_text(&self.dir.join(log).join(name))?.lines() {
+            for line in files::read_text(&self.dir.join(log).join(file))?.lines() {
                 let row: T = serde_json::from_str(line)?;
                 if turns.contains(&turn_of(&row)) {
                     found.push(row);
@@ -272,14 +309,14 @@ impl DocumentReader {
         Ok(found)
     }
 
-    fn part(&self, name: &str) -> Result<Value, PeerError> {
+    fn part<T: DeserializeOwned>(&self, name: &str) -> Result<T, PeerError> {
         read_json(&self.dir.join(name))
     }
 }
 
 impl Reader for DocumentReader {
     fn resume(&mut self) -> Result<Held, PeerError> {
-        self.part(META)?;
+        let _meta: Meta = self.part(META)?;
         Ok(Held::Values(Box::new(Values {
             world: self.part("world.state.json")?,
             player: self.part("player.state.json")?,
@@ -288,20 +325,21 @@ impl Reader for DocumentReader {
     }
 
     fn jump(&mut self, turn: u64) -> Result<Held, PeerError> {
-        let index = self.part(DELTA_INDEX)?;
-        let snapshots = index["snapshots"].as_array().into_iter().flatten();
-        let nearest = snapshots
-            .filter(|entry| number(entry, "turnId") <= turn)
-            .max_by_key(|entry| number(entry, "turnId"))
+        let index: Index = self.part(DELTA_INDEX)?;
+        let nearest = index
+            .snapshots
+            .iter()
+            .filter(|snapshot| snapshot.turn_id <= turn)
+            .max_by_key(|snapshot| snapshot.turn_id)
             .ok_or_else(|| PeerError::Session("no snapshot".to_owned()))?;
-        let mut snapshot = self.part(nearest["file"].as_str().unwrap_or_default())?;
+        let mut snapshot: Value = self.part(&nearest.file)?;
         let mut take = |key: &str| snapshot.get_mut(key).map(Value::take).unwrap_or_default();
         let mut state = Values {
             world: take("worldState"),
             player: take("playerState"),
             scene: take("activeScene"),
         };
-        let range = number(nearest, "turnId") + 1..=turn;
+        let range = nearest.turn_id + 1..=turn;
         let groups: Vec<Group> =
             self.lines(&index, "deltas", &range, |group: &Group| group.turn_id)?;
         for mut group in groups {
@@ -323,9 +361,7 @@ impl Reader for DocumentReader {
         while first <= *turns.end() {
             let range = first..=turns.end().min(&(first + AT_ONCE - 1)).to_owned();
             let lines: Vec<Value> =
-                self.lines(&self.part(TURN_INDEX)?, "turns", &range, |turn| {
-                    number(turn, "turnId")
-                })?;
+                self.lines(&self.part(TURN_INDEX)?, "turns", &range, turn_of)?;
             let groups: Vec<Group> =
                 self.lines(&self.part(DELTA_INDEX)?, "deltas", &range, |group: &Group| {
                     group.turn_id
@@ -333,7 +369,7 @@ impl Reader for DocumentReader {
             let mut groups = groups.into_iter().peekable();
             for line in &lines {
                 seen.turn(line);
-                let turn = number(line, "turnId");
+                let turn = turn_of(line);
                 while let Some(mut group) = groups.next_if(|group| group.turn_id <= turn) {
                     seen.changes += group.deltas.len() as u64;
                     state.apply(&mut group)?;

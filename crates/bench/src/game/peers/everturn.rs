@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use everturn::disk::{Disk, RealDisk};
-use everturn::game::{GameWriter, NewSession, Session};
+use everturn::game::{GameError, GameWriter, NewSession, Session};
 use everturn::names::SessionId;
 use everturn::store::{FileStore, Holder, Options, Store};
 use everturn::tree::Tree;
@@ -29,6 +29,12 @@ pub(super) const PEER: Peer = Peer {
     resumes_all: true,
     kinds,
 };
+
+impl From<GameError> for PeerError {
+    fn from(error: GameError) -> PeerError {
+        PeerError::Game(Box::new(error))
+    }
+}
 
 fn disk(dir: &Path) -> Result<Arc<dyn Disk>, PeerError> {
     Ok(Arc::new(RealDisk::create(dir).map_err(files::at(dir))?))
