@@ -8,7 +8,7 @@ use super::files::{Files, names};
 use super::form::Form;
 use super::log::{Line, Piece, Rows};
 use super::meta::Meta;
-use super::names::{Document, Log, Status};
+use super::names::{Document, Log, LogFile, Status};
 use super::state::State;
 use super::turn::Turn;
 use crate::checksum::checksum;
@@ -229,6 +229,39 @@ impl Session {
         Ok(files)
     }
 
+    /// The changes after a turn up to and with those of `last`.
+    ///
+    /// If all of them are in the file that is being written, no directory is looked into: that of a long
+    /// session has thousands of names.
+    pub(crate) fn changes_after(&self, turn: u64, last: u64) -> Result<LogRows<Change>, GameError> {
+        let listed = self.files.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        if self.form == Form::Documented && !listed {
+            let file = LogFile::current(Log::Deltas, turn + 1).path(Log::Deltas, &self.dir);
+            let wanted = turn + 1..last.saturating_add(1);
+            match Rows::open(&self.store, &file, wanted.clone(), Change::parse) {
+                Ok(rows) if rows.first_turn().is_some_and(|first| first <= turn + 1) => {
+                    let (store, files) = (Arc::clone(&self.store), Vec::new().into_iter());
+                    let (rows, parse) =
+                        (Some((Arc::new(file), rows)), Change::parse as fn(&_) -> _);
+                    let (form, ahead, findings) = (self.form, None, Vec::new());
+                    return Ok(LogRows {
+                        store,
+                        files,
+                        rows,
+                        wanted,
+                        parse,
+                        form,
+                        ahead,
+                        findings,
+                    });
+                }
+                Ok(_) | Err(GameError::Store(StoreError::Missing { .. })) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.changes(turn + 1, last)
+    }
+
     /// Forgets which files there are, because others may have appeared or got other names.
     pub(crate) fn look_again(&self) {
         *self.files.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -336,16 +369,19 @@ impl OfTurn for Change {
     }
 }
 
+/// A row, the file that has it, and where it is in there.
+pub(crate) type Found<R> = (R, Arc<FilePath>, Line);
+
 /// The lines of a log, one file after the other.
 pub struct LogRows<R> {
     store: Arc<dyn Store>,
     files: std::vec::IntoIter<FilePath>,
-    rows: Option<(FilePath, Rows<R>)>,
+    rows: Option<(Arc<FilePath>, Rows<R>)>,
     wanted: std::ops::Range<u64>,
     parse: fn(&Slice) -> Result<R, String>,
     form: Form,
     /// A line that was read to see whether it takes the place of the one before.
-    ahead: Option<(R, FilePath, Line)>,
+    ahead: Option<Found<R>>,
     /// What was noticed so far.
     pub findings: Vec<Finding>,
 }
@@ -356,7 +392,7 @@ pub struct LogRows<R> {
 )]
 impl<R: OfTurn> LogRows<R> {
     /// The next line with the file that has it.
-    pub(crate) fn next_line(&mut self) -> Option<Result<(R, FilePath, Line), GameError>> {
+    pub(crate) fn next_line(&mut self) -> Option<Result<Found<R>, GameError>> {
         let mut row = match self.ahead.take() {
             Some(row) => row,
             None => match self.read_line()? {
@@ -378,12 +414,12 @@ impl<R: OfTurn> LogRows<R> {
         Some(Ok(row))
     }
 
-    fn read_line(&mut self) -> Option<Result<(R, FilePath, Line), GameError>> {
+    fn read_line(&mut self) -> Option<Result<Found<R>, GameError>> {
         loop {
             let Some((file, rows)) = &mut self.rows else {
                 let file = self.files.next()?;
                 match Rows::open(&self.store, &file, self.wanted.clone(), self.parse) {
-                    Ok(rows) => self.rows = Some((file, rows)),
+                    Ok(rows) => self.rows = Some((Arc::new(file), rows)),
                     Err(error) => return Some(Err(error)),
                 }
                 continue;
@@ -393,7 +429,7 @@ impl<R: OfTurn> LogRows<R> {
                 Some(Err(error)) => return Some(Err(error)),
                 Some(Ok(Piece::Finding(finding))) => self.findings.push(finding),
                 Some(Ok(Piece::Row(row, line))) if self.wanted.contains(&row.of_turn()) => {
-                    return Some(Ok((row, file.clone(), line)));
+                    return Some(Ok((row, Arc::clone(file), line)));
                 }
                 Some(Ok(Piece::Row(..))) => {}
             }

@@ -3,7 +3,7 @@
 use super::changes::{Change, Group};
 use super::error::GameError;
 use super::form::Form;
-use super::session::{LogRows, Session};
+use super::session::{Found, LogRows, Session};
 use super::snapshot::{self, Snapshot};
 use super::state::{Scope, State};
 use super::turn::Turn;
@@ -113,7 +113,7 @@ impl Session {
         if from >= to {
             return Ok(());
         }
-        let mut rows = self.changes(from + 1, to)?;
+        let mut rows = self.changes_after(from, to)?;
         while let Some(row) = rows.next_line() {
             let (mut change, file, line) = row?;
             if let Err((_, error)) = state.apply(&mut change.group) {
@@ -213,7 +213,7 @@ pub struct Replay<'s> {
     turns: LogRows<Turn>,
     changes: LogRows<Change>,
     /// A change that belongs to a turn which has not come yet.
-    next: Option<(Change, FilePath, super::log::Line)>,
+    next: Option<Found<Change>>,
     state: State,
     findings: Vec<Finding>,
     session: &'s Session,

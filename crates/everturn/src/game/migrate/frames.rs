@@ -209,7 +209,7 @@ fn turn_of(
             Some(_) => fields.put_back("deltas", list),
             None => {
                 input.state_changes =
-                    list.children().into_iter().map(|(_, change)| change).collect()
+                    list.children().into_iter().map(|(_, change)| change).collect();
             }
         }
     }
@@ -227,7 +227,7 @@ fn turn_of(
                 }
             }
             None => {
-                fields.keep_as(&key, list, "changes in a form that is not known, kept in the turn")
+                fields.keep_as(&key, list, "changes in a form that is not known, kept in the turn");
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::game::indexes::{EventFacts, GroupFacts, IndexKind, Indexes, TurnFacts
 use crate::game::names::{Log, LogFile, below};
 use crate::game::session::Session;
 use crate::game::state::Scope;
-use crate::game::turn::{Event, Turn};
+use crate::game::turn::Event;
 use crate::names::FilePath;
 use crate::store::{Step, StoreError};
 
@@ -94,7 +94,7 @@ pub(crate) fn catch_up(session: &Session, indexes: &mut Indexes) -> Result<(), G
     let mut next = changes.next_line().transpose()?;
     let mut turns = session.turns(first, session.turn)?;
     while let Some(row) = turns.next_line() {
-        let (turn, path, line): (Turn, FilePath, _) = row?;
+        let (turn, path, line) = row?;
         let place = (name(&path), line.line.saturating_sub(1), line.offset);
         add_facts(indexes, turn.turn, (&place.0, place.1, place.2), &turn.events());
         while let Some((change, path, _)) = next.take_if(|(change, ..)| change.turn <= turn.turn) {
