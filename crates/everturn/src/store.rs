@@ -12,6 +12,7 @@ use crate::names::FilePath;
 
 mod apply;
 mod core;
+mod errand;
 mod error;
 mod file;
 mod fingerprint;

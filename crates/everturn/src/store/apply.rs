@@ -1,6 +1,7 @@
 //! Carries logged batches out on the plain files, and takes back a batch that cannot be carried out.
 
 use std::io;
+use std::sync::Arc;
 
 use super::StoreError;
 use super::core::{Core, Pending, Round, Tracked};
@@ -13,7 +14,7 @@ use crate::disk::{Access, Disk, DiskFile, FileId, Flush, Mode, append_full, read
 use crate::names::{FilePath, PathSet};
 
 /// How to take back one thing that was done.
-enum Undo {
+pub(super) enum Undo {
     /// Cut off what was appended, if nothing came after it.
     Cut { file: FilePath, at: u64, end: u64 },
     /// Put back what was cut off.
@@ -30,10 +31,26 @@ impl Core {
     /// Applies everything that is pending. A batch that fails is taken back, together with later ones
     /// that build on it; the others go on.
     pub(super) fn apply_pending(&mut self, round: &mut Round<'_>) -> Result<(), StoreError> {
+        let pending = std::mem::take(&mut self.pending);
+        let give_out = round.last && !self.outlook.crowded;
+        self.outlook.clear();
+        let (plain, rest) =
+            pending.into_iter().partition(|pending| give_out && self.is_plain(pending));
+        let done = self.apply_all(rest, round);
+        // Last, because taking another batch back waits for all that are out.
+        self.give_out(plain, &done, round);
+        done
+    }
+
+    fn apply_all(
+        &mut self,
+        pending: Vec<Pending>,
+        round: &mut Round<'_>,
+    ) -> Result<(), StoreError> {
         let mut failed = PathSet::default();
         let mut aborts: Vec<Record> = Vec::new();
         let mut refused = Vec::new();
-        let mut waiting = std::mem::take(&mut self.pending).into_iter();
+        let mut waiting = pending.into_iter();
         while let Some(pending) = waiting.next() {
             let Pending { mut planned, index, ticket } = pending;
             let applied = if planned.meets(&failed) {
@@ -65,7 +82,6 @@ impl Core {
                 }
             }
         }
-        self.outlook.clear();
         self.taken_back.absorb(failed);
         let noted = self.note_aborts(&aborts);
         for (ticket, error) in refused {
@@ -75,7 +91,7 @@ impl Core {
     }
 
     /// Makes sure that batches which were taken back stay so.
-    fn note_aborts(&mut self, aborts: &[Record]) -> Result<(), StoreError> {
+    pub(super) fn note_aborts(&mut self, aborts: &[Record]) -> Result<(), StoreError> {
         if aborts.is_empty() {
             return Ok(());
         }
@@ -118,20 +134,15 @@ impl Core {
                 self.cut(file, *at, *was, copy, undo)
             }
             (Op::Append { file, at, bytes }, aid) => {
-                let landed = self.append(file, bytes, undo)?;
-                match aid {
-                    Aid::Exact if landed != *at => {
-                        let (expected, found) = (*at, landed);
-                        Err(StoreError::Moved { file: file.clone(), expected, found })
-                    }
-                    _ => Ok(()),
-                }
+                let exact = matches!(aid, Aid::Exact).then_some(*at);
+                self.append(file, bytes, exact, undo)
             }
             (
                 Op::Replace { file, .. },
                 Aid::Staged { temp, file: staged, old, old_mode, expected },
             ) => {
-                let unchanged = self.is_still(file, expected);
+                let unchanged =
+                    expected.map_or(Ok(()), |expected| is_still(&*self.disk, file, expected));
                 let replaced = unchanged.and_then(|()| self.replace(file, &temp, staged, undo));
                 if replaced.is_err() {
                     drop(self.disk.remove(&temp));
@@ -186,7 +197,7 @@ impl Core {
         &mut self,
         path: &FilePath,
         undo: &mut Vec<Undo>,
-    ) -> Result<&dyn DiskFile, StoreError> {
+    ) -> Result<&mut Tracked, StoreError> {
         if !self.files.contains_key(path) {
             self.make_parents(path, undo)?;
             let file = match self.disk.create(path, Mode::Usual) {
@@ -204,41 +215,22 @@ impl Core {
             self.track(path, file, true)?;
         }
         let missing = || StoreError::Missing { path: path.clone() };
-        Ok(&*self.files.get(path).ok_or_else(missing)?.file)
+        self.files.get_mut(path).ok_or_else(missing)
     }
 
     fn append(
         &mut self,
         path: &FilePath,
         bytes: &[u8],
+        exact: Option<u64>,
         undo: &mut Vec<Undo>,
-    ) -> Result<u64, StoreError> {
-        let file = self.appendable(path, undo)?;
-        let done = file.append(bytes).map_err(StoreError::io("append to", path))?;
-        let end = done.at + done.written as u64;
-        undo.push(Undo::Cut { file: path.clone(), at: done.at, end });
-        let whole = done.written == bytes.len();
-        if let Some(tracked) = self.files.get_mut(path) {
-            (tracked.len, tracked.clean, tracked.dirty) = (end, whole, true);
-        }
-        if !whole {
-            // What a full disk does first; the rest would be refused, or torn from its beginning.
-            return Err(StoreError::io("append to", path)(io::ErrorKind::StorageFull.into()));
-        }
-        // Another program may have put another file in its place since the batch was planned.
-        let id = self.files.get(path).map(|tracked| tracked.id);
-        self.is_still(path, Some(id))?;
-        Ok(done.at)
-    }
-
-    /// Fails if something else stands at `path` than was planned for.
-    fn is_still(&self, path: &FilePath, planned: Option<Option<FileId>>) -> Result<(), StoreError> {
-        let Some(planned) = planned else { return Ok(()) };
-        let found = self.disk.stat(path).map_err(StoreError::io("look at", path))?;
-        if found.map(|stat| stat.id) == planned {
-            return Ok(());
-        }
-        Err(StoreError::Changed { file: path.clone() })
+    ) -> Result<(), StoreError> {
+        let disk = Arc::clone(&self.disk);
+        let tracked = self.appendable(path, undo)?;
+        (tracked.clean, tracked.dirty) = (false, true);
+        tracked.len = append_to(&*disk, (path, &*tracked.file, tracked.id), bytes, exact, undo)?;
+        tracked.clean = true;
+        Ok(())
     }
 
     /// Fails if the name was taken since the batch was planned.
@@ -257,7 +249,8 @@ impl Core {
         copy: FilePath,
         undo: &mut Vec<Undo>,
     ) -> Result<(), StoreError> {
-        let file = self.appendable(path, undo)?;
+        let tracked = self.appendable(path, undo)?;
+        let file = &*tracked.file;
         let len = file.stat().map_err(StoreError::io("look at", path))?.len;
         let found = fingerprint_range(file, at, len).map_err(StoreError::io("read", path))?;
         if found != was {
@@ -266,9 +259,7 @@ impl Core {
         }
         file.set_len(at).map_err(StoreError::io("cut", path))?;
         undo.push(Undo::Restore { file: path.clone(), copy });
-        if let Some(tracked) = self.files.get_mut(path) {
-            (tracked.len, tracked.dirty) = (at, true);
-        }
+        (tracked.len, tracked.dirty) = (at, true);
         Ok(())
     }
 
@@ -285,7 +276,7 @@ impl Core {
         self.disk.rename(temp, path).map_err(StoreError::io("replace", path))?;
         self.dirs.extend(path.parent());
         let (id, len) = (stat.id, stat.len);
-        let tracked = Tracked { file: staged, id, len, clean: false, dirty: true };
+        let tracked = Tracked { file: Arc::from(staged), id, len, clean: false, dirty: true };
         self.files.insert(path.clone(), tracked);
         Ok(())
     }
@@ -307,7 +298,7 @@ impl Core {
         Ok(())
     }
 
-    fn undo(&mut self, undo: Vec<Undo>) -> Result<(), StoreError> {
+    pub(super) fn undo(&mut self, undo: Vec<Undo>) -> Result<(), StoreError> {
         for step in undo.into_iter().rev() {
             match step {
                 Undo::Cut { file, at, end } => self.undo_append(&file, at, end)?,
@@ -357,6 +348,41 @@ impl Core {
         (tracked.len, tracked.clean) = (tracked.len + bytes.len() as u64, false);
         Ok(())
     }
+}
+
+/// Appends to an open file, at `exact` if that is given, and returns where it ends then.
+///
+/// Fails if the file has lost its name to another since the batch was planned.
+pub(super) fn append_to(
+    disk: &dyn Disk,
+    (path, file, id): (&FilePath, &dyn DiskFile, FileId),
+    bytes: &[u8],
+    exact: Option<u64>,
+    undo: &mut Vec<Undo>,
+) -> Result<u64, StoreError> {
+    let done = file.append(bytes).map_err(StoreError::io("append to", path))?;
+    let end = done.at + done.written as u64;
+    undo.push(Undo::Cut { file: path.clone(), at: done.at, end });
+    if done.written < bytes.len() {
+        // What a full disk does first; the rest would be refused, or torn from its beginning.
+        return Err(StoreError::io("append to", path)(io::ErrorKind::StorageFull.into()));
+    }
+    is_still(disk, path, Some(id))?;
+    match exact {
+        Some(expected) if expected != done.at => {
+            Err(StoreError::Moved { file: path.clone(), expected, found: done.at })
+        }
+        _ => Ok(end),
+    }
+}
+
+/// Fails if something else stands at `path` than was planned for.
+fn is_still(disk: &dyn Disk, path: &FilePath, planned: Option<FileId>) -> Result<(), StoreError> {
+    let found = disk.stat(path).map_err(StoreError::io("look at", path))?;
+    if found.map(|stat| stat.id) == planned {
+        return Ok(());
+    }
+    Err(StoreError::Changed { file: path.clone() })
 }
 
 /// Removes a file, or a directory with all that is in it. A link is removed, never followed.

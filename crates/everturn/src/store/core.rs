@@ -1,16 +1,17 @@
 //! The one path by which anything is ever written: plan, log, flush, apply.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::sync::Arc;
 
+use super::errand::{Errand, Errands};
 use super::lives::Lives;
 use super::log::{Log, own};
-use super::plan::{Aid, Outlook, Planned, plan, tidy};
+use super::plan::{Aid, Outlook, Planned, Tidy, plan};
 use super::quarantine::ensure_dir;
 use super::record::{Op, Record};
 use super::{Durability, Options, Receipt, Step, StoreError};
-use crate::disk::{Access, Disk, DiskFile, FileId, Flush, Kind};
+use crate::disk::{Access, Disk, DiskFile, FileId, Flush, Kind, Stat};
 use crate::finding::Finding;
 use crate::names::{FilePath, PathSet};
 
@@ -29,11 +30,15 @@ const MAX_GROUP_BYTES: u64 = 4 << 20;
 /// What a record needs in the log besides its operations, with room for records before it.
 const RECORD_OVERHEAD: u64 = 256;
 
+/// What somebody wants to commit.
+pub(super) type Batch = (Tidy, Durability);
+
 pub(super) type Outcome = Result<Receipt, StoreError>;
 
 /// A file that is open because it was changed since the last checkpoint, or is about to be.
 pub(super) struct Tracked {
-    pub(super) file: Box<dyn DiskFile>,
+    /// Shared with an errand as long as that runs.
+    pub(super) file: Arc<dyn DiskFile>,
     pub(super) id: FileId,
     /// Where it ends, as far as we know.
     pub(super) len: u64,
@@ -41,6 +46,18 @@ pub(super) struct Tracked {
     pub(super) clean: bool,
     /// Whether it has changes that were not flushed.
     pub(super) dirty: bool,
+}
+
+impl Tracked {
+    /// Whether an errand has it, and may be writing to it.
+    fn is_in_use(&mut self) -> bool {
+        Arc::get_mut(&mut self.file).is_none()
+    }
+
+    /// Whether it is as we left it, with a good end.
+    fn is_still(&self, found: Stat) -> bool {
+        self.clean && self.id == found.id && self.len == found.len
+    }
 }
 
 /// What is known of the end of a file.
@@ -66,7 +83,7 @@ pub(super) struct Core {
     pub(super) disk: Arc<dyn Disk>,
     pub(super) options: Options,
     pub(super) log: Option<Log>,
-    pub(super) files: BTreeMap<FilePath, Tracked>,
+    pub(super) files: HashMap<FilePath, Tracked>,
     /// Directories in which names have changed since the last checkpoint.
     pub(super) dirs: BTreeSet<FilePath>,
     /// Directories whose own names are among `dirs`, or were flushed since this process began.
@@ -80,6 +97,7 @@ pub(super) struct Core {
     pub(super) taken_back: PathSet,
     /// Records that must stand before the next batch.
     preface: Vec<Record>,
+    pub(super) errands: Arc<Errands>,
     temp_count: u64,
     /// How many writers have scopes of this store.
     pub(super) writers: usize,
@@ -88,25 +106,39 @@ pub(super) struct Core {
     pub(super) findings: Vec<Finding>,
 }
 
+/// What whoever waits for a batch is told.
+pub(super) enum Answer {
+    Done(Outcome),
+    /// The batch is safe in the log, and whoever waits for it carries it out.
+    Errand(Errand),
+}
+
 /// Who is told what became of a batch, by its place in the group.
-pub(super) type Tell<'a> = &'a mut dyn FnMut(usize, Outcome);
+pub(super) type Tell<'a> = &'a mut dyn FnMut(usize, Answer);
 
 /// Batches that come to the log together.
 pub(super) struct Round<'a> {
     planned: Vec<(usize, Planned)>,
     bytes: u64,
+    /// Whether batches may be given out as errands: nothing that waits for them comes after this.
+    pub(super) last: bool,
     tell: Tell<'a>,
 }
 
 impl<'a> Round<'a> {
     fn new(tell: Tell<'a>) -> Round<'a> {
-        Round { planned: Vec::new(), bytes: 0, tell }
+        Round { planned: Vec::new(), bytes: 0, last: false, tell }
     }
 
-    /// Tells whoever waits for a batch, at once: it can go on while others are still being applied.
     pub(super) fn settle(&mut self, ticket: Option<usize>, outcome: Outcome) {
         if let Some(ticket) = ticket {
-            (self.tell)(ticket, outcome);
+            (self.tell)(ticket, Answer::Done(outcome));
+        }
+    }
+
+    pub(super) fn give_out(&mut self, ticket: Option<usize>, errand: Errand) {
+        if let Some(ticket) = ticket {
+            (self.tell)(ticket, Answer::Errand(errand));
         }
     }
 }
@@ -121,7 +153,7 @@ impl Core {
             disk,
             options,
             log: None,
-            files: BTreeMap::new(),
+            files: HashMap::new(),
             dirs: BTreeSet::new(),
             rooted: BTreeSet::new(),
             lives: Lives::default(),
@@ -129,6 +161,7 @@ impl Core {
             pending: Vec::new(),
             taken_back: PathSet::default(),
             preface: Vec::new(),
+            errands: Arc::default(),
             temp_count: 0,
             writers: 0,
             poisoned: None,
@@ -137,17 +170,20 @@ impl Core {
     }
 
     /// Commits several independent batches with one flush; each gets its own answer, once.
-    pub(super) fn commit_group(&mut self, batches: Vec<(Vec<Step>, Durability)>, tell: Tell<'_>) {
+    ///
+    /// If the group is `shared` by several threads, the answer may be an errand, which must be handed on.
+    pub(super) fn commit_group(&mut self, batches: Vec<Batch>, shared: bool, tell: Tell<'_>) {
         let mut round = Round::new(tell);
-        for (ticket, (steps, durability)) in batches.into_iter().enumerate() {
-            if let Err(error) = self.admit(ticket, steps, durability, &mut round) {
+        for (ticket, batch) in batches.into_iter().enumerate() {
+            if let Err(error) = self.admit(ticket, batch, &mut round) {
                 round.settle(Some(ticket), Err(error));
             }
         }
+        round.last = shared && self.files.len() <= MAX_OPEN_FILES;
         if let Err(error) = self.write_round(&mut round) {
             self.fail_round(&mut round, &error);
         }
-        if self.files.len() > MAX_OPEN_FILES {
+        if self.files.len() > MAX_OPEN_FILES && !round.last {
             // The commits are safe whatever becomes of this; if it fails, the next one is told.
             drop(self.checkpoint());
         }
@@ -156,13 +192,14 @@ impl Core {
     fn admit(
         &mut self,
         ticket: usize,
-        steps: Vec<Step>,
-        durability: Durability,
+        (tidy, durability): Batch,
         round: &mut Round<'_>,
     ) -> Result<(), StoreError> {
         self.usable()?;
-        let tidy = tidy(steps)?;
         self.ensure_log()?;
+        if tidy.steps.iter().any(|step| !matches!(step, Step::Append { .. })) {
+            self.await_errands()?;
+        }
         if self.outlook.blocks(&tidy.steps) || !self.lives.clashes(&tidy.steps).is_empty() {
             self.complete_round(round)?;
             let clashes = self.lives.clashes(&tidy.steps);
@@ -332,6 +369,7 @@ impl Core {
         file_why: Flush,
         dir_why: Flush,
     ) -> Result<(), StoreError> {
+        self.await_errands()?;
         let flushed =
             flush_files(&*self.disk, &mut self.files, &mut self.dirs, chosen, file_why, dir_why);
         flushed.map_err(|error| self.poison(error))
@@ -398,7 +436,23 @@ impl Core {
     }
 
     /// What is known of the end of a file; opens it if that must be looked at.
-    pub(super) fn end_of(&mut self, path: &FilePath) -> Result<End, StoreError> {
+    ///
+    /// If somebody has looked at it a moment ago and found it as we know it, that will do: between the
+    /// last look and the append another program can always come.
+    pub(super) fn end_of(
+        &mut self,
+        path: &FilePath,
+        look: Option<Stat>,
+    ) -> Result<End, StoreError> {
+        if let Some(known) = self.files.get_mut(path) {
+            if known.is_in_use() {
+                self.await_errands()?;
+            } else if let Some(stat) = look
+                && known.is_still(stat)
+            {
+                return Ok(End::Known(stat.len));
+            }
+        }
         let Some(stat) = self.disk.stat(path).map_err(StoreError::io("look at", path))? else {
             self.let_go(path)?;
             return Ok(End::Absent);
@@ -408,9 +462,7 @@ impl Core {
             return Err(StoreError::BadStep { path: path.clone(), reason });
         }
         match self.files.get(path) {
-            Some(known) if known.id == stat.id && known.len == stat.len && known.clean => {
-                Ok(End::Known(stat.len))
-            }
+            Some(known) if known.is_still(stat) => Ok(End::Known(stat.len)),
             _ => {
                 let opened = self.disk.open(path, Access::Append);
                 let file = opened.map_err(StoreError::io("open", path))?;
@@ -442,7 +494,8 @@ impl Core {
             // Whoever made the file may not have flushed its name.
             self.dirs.extend(path.parent());
         }
-        let tracked = Tracked { file, id: stat.id, len: stat.len, clean, dirty };
+        let (file, id, len) = (Arc::from(file), stat.id, stat.len);
+        let tracked = Tracked { file, id, len, clean, dirty };
         Ok(self.files.entry(path.clone()).insert_entry(tracked).into_mut())
     }
 }
@@ -450,17 +503,19 @@ impl Core {
 /// Flushes changed files that `chosen` picks, and all the directories.
 fn flush_files(
     disk: &dyn Disk,
-    files: &mut BTreeMap<FilePath, Tracked>,
+    files: &mut HashMap<FilePath, Tracked>,
     dirs: &mut BTreeSet<FilePath>,
     chosen: impl Fn(&FilePath) -> bool,
     file_why: Flush,
     dir_why: Flush,
 ) -> Result<(), StoreError> {
-    for (path, tracked) in files.iter_mut().filter(|(path, _)| chosen(path)) {
-        if tracked.dirty {
-            tracked.file.sync(file_why).map_err(StoreError::io("flush", path))?;
-            tracked.dirty = false;
-        }
+    let changed = files.iter_mut().filter(|(path, tracked)| tracked.dirty && chosen(path));
+    let mut changed: Vec<_> = changed.collect();
+    // In an order that is the same every time.
+    changed.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    for (path, tracked) in changed {
+        tracked.file.sync(file_why).map_err(StoreError::io("flush", path))?;
+        tracked.dirty = false;
     }
     while let Some(dir) = dirs.pop_first() {
         sync_dir(disk, &dir, dir_why)?;

@@ -23,6 +23,9 @@ pub(super) const RECORDS: u64 = 2 * SLOT;
 /// How much is zero-filled in one call.
 const FILL: usize = 1 << 20;
 
+/// How much memory for records is kept from one write to the next.
+const MAX_BUFFER: usize = 1 << 20;
+
 /// The path of something in Everturn's own directory.
 pub(super) fn own_path(parts: &[&str]) -> Result<FilePath, NameError> {
     let mut path = FilePath::root().join(&Name::parse(OWN_DIR)?);
@@ -222,6 +225,8 @@ pub(super) struct Log {
     promised: u64,
     /// How long the log may become in this epoch.
     capacity: u64,
+    /// Where records are put together; kept, because new memory has to be cleared first.
+    buffer: Vec<u8>,
     /// Records written in this epoch.
     pub(super) count: u64,
 }
@@ -247,6 +252,7 @@ impl Log {
             end: RECORDS,
             promised: RECORDS,
             capacity,
+            buffer: Vec::new(),
             count: 0,
         };
         if epoch <= 1 {
@@ -294,6 +300,7 @@ impl Log {
             end: RECORDS,
             promised: RECORDS,
             capacity,
+            buffer: Vec::new(),
             count: 0,
         };
         log.fill().map_err(StoreError::io("fill", &path))?;
@@ -331,16 +338,18 @@ impl Log {
 
     /// Writes records at the end; they count once they are flushed.
     pub(super) fn write(&mut self, records: &[Record]) -> io::Result<()> {
-        let (mut bytes, mut link) = (Vec::new(), self.link);
+        self.buffer.clear();
+        self.buffer.shrink_to(MAX_BUFFER);
+        let mut link = self.link;
         for record in records {
-            link = record.encode(link, &mut bytes);
+            link = record.encode(link, &mut self.buffer);
         }
-        if let Err(error) = write_full(&*self.file, self.end, &bytes) {
+        if let Err(error) = write_full(&*self.file, self.end, &self.buffer) {
             self.void();
             return Err(error);
         }
         self.link = link;
-        self.end += bytes.len() as u64;
+        self.end += self.buffer.len() as u64;
         self.count += records.len() as u64;
         Ok(())
     }
