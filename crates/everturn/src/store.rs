@@ -27,6 +27,7 @@ mod quarantine;
 mod record;
 mod recover;
 mod replay;
+mod tracked;
 
 pub use error::StoreError;
 pub use file::{FileStore, FileWriter, Options};

@@ -4,13 +4,14 @@ use std::io;
 use std::sync::Arc;
 
 use super::StoreError;
-use super::core::{Core, Pending, Round, Tracked};
+use super::core::{Core, Pending, Round};
 use super::fingerprint::Fingerprint;
 use super::log::own;
-use super::plan::{Aid, Planned};
+use super::plan::{Aid, Planned, Staged};
 use super::quarantine::{ensure_dir, fingerprint_range};
 use super::record::{Op, Record};
-use crate::disk::{Access, Disk, DiskFile, FileId, Flush, Mode, append_full, read_all};
+use super::tracked::Tracked;
+use crate::disk::{Access, Disk, DiskFile, FileId, Flush, Mode, Stat, append_full, read_all};
 use crate::names::{FilePath, PathSet};
 
 /// How to take back one thing that was done.
@@ -23,7 +24,9 @@ pub(super) enum Undo {
     Remove { path: FilePath },
     /// Give a file or directory its old name again.
     Rename { from: FilePath, to: FilePath },
-    /// Give a file its old content again.
+    /// Give a file that was replaced its name again; it has kept another one.
+    Old { file: FilePath, kept: FilePath },
+    /// Give a file its old content again, on a disk where it could not be kept itself.
     Content { file: FilePath, bytes: Vec<u8>, mode: u32 },
 }
 
@@ -34,12 +37,21 @@ impl Core {
         let pending = std::mem::take(&mut self.pending);
         let give_out = round.last && !self.outlook.crowded;
         self.outlook.clear();
-        let (plain, rest) =
+        let (plain, rest): (Vec<Pending>, Vec<Pending>) =
             pending.into_iter().partition(|pending| give_out && self.is_plain(pending));
-        let done = self.apply_all(rest, round);
+        if let Err(error) = self.apply_all(rest, round) {
+            for pending in plain {
+                round.settle(pending.ticket, Err(error.clone()));
+            }
+            return Err(error);
+        }
+        if !plain.iter().all(|pending| self.is_plain(pending)) {
+            // To carry the others out, files had to be closed.
+            return self.apply_all(plain, round);
+        }
         // Last, because taking another batch back waits for all that are out.
-        self.give_out(plain, &done, round);
-        done
+        self.give_out(plain, round);
+        Ok(())
     }
 
     fn apply_all(
@@ -105,21 +117,29 @@ impl Core {
         let mut undo = Vec::new();
         let mut gone = Vec::new();
         let mut aids = std::mem::take(&mut planned.aids).into_iter();
-        for op in &planned.ops {
-            let aid = aids.next().unwrap_or(Aid::Nothing);
+        for (index, op) in planned.ops.iter().enumerate() {
+            let mut aid = aids.next().unwrap_or(Aid::Nothing);
+            if let Aid::Staged(staged) = &mut aid {
+                staged.last = index + 1 == planned.ops.len();
+            }
             if let Err(error) = self.apply_op(op, aid, &mut undo, &mut gone) {
                 self.discard(aids.collect());
-                return Err(match self.undo(undo) {
-                    Ok(()) => error,
-                    Err(cause) => self.poison(cause),
-                });
+                if let Err(cause) = self.undo(undo) {
+                    return Err(self.poison(cause));
+                }
+                self.clear_away(gone);
+                return Err(error);
             }
         }
+        self.clear_away(gone);
+        Ok(())
+    }
+
+    /// Removes what has no name among the data any more. What is left is swept away later.
+    fn clear_away(&self, gone: Vec<FilePath>) {
         for temp in gone {
-            // It has no name among the data any more; what is left is swept away later.
             drop(remove_tree(&*self.disk, &temp));
         }
-        Ok(())
     }
 
     fn apply_op(
@@ -137,21 +157,8 @@ impl Core {
                 let exact = matches!(aid, Aid::Exact).then_some(*at);
                 self.append(file, bytes, exact, undo)
             }
-            (
-                Op::Replace { file, .. },
-                Aid::Staged { temp, file: staged, old, old_mode, expected },
-            ) => {
-                let unchanged =
-                    expected.map_or(Ok(()), |expected| is_still(&*self.disk, file, expected));
-                let replaced = unchanged.and_then(|()| self.replace(file, &temp, staged, undo));
-                if replaced.is_err() {
-                    drop(self.disk.remove(&temp));
-                } else if let Some(bytes) = old {
-                    undo.push(Undo::Content { file: file.clone(), bytes, mode: old_mode });
-                } else {
-                    undo.push(Undo::Remove { path: file.clone() });
-                }
-                replaced
+            (Op::Replace { file, .. }, Aid::Staged(staged)) => {
+                self.replace_kept(file, staged, undo, gone)
             }
             (Op::Rename { from, to }, _) => {
                 self.is_free(to)?;
@@ -263,22 +270,87 @@ impl Core {
         Ok(())
     }
 
+    /// Replaces a file so that it can be taken back, which needs no room: the old one is kept.
+    fn replace_kept(
+        &mut self,
+        path: &FilePath,
+        staged: Staged,
+        undo: &mut Vec<Undo>,
+        gone: &mut Vec<FilePath>,
+    ) -> Result<(), StoreError> {
+        let Staged { temp, file, old, old_mode, expected, last } = staged;
+        let unchanged = expected.map_or(Ok(()), |expected| is_still(&*self.disk, path, expected));
+        let kept = unchanged.and_then(|()| match old {
+            // Nothing comes after it that could fail.
+            _ if last => Ok(None),
+            None => Ok(Some(Undo::Remove { path: path.clone() })),
+            Some(bytes) => self.keep_old(path, bytes, old_mode, gone).map(Some),
+        });
+        let replaced = kept.and_then(|kept| {
+            self.replace(path, &temp, file, undo)?;
+            undo.extend(kept);
+            Ok(())
+        });
+        if replaced.is_err() {
+            drop(self.disk.remove(&temp));
+        }
+        replaced
+    }
+
+    /// Gives a file that is about to be replaced a second name.
+    fn keep_old(
+        &mut self,
+        path: &FilePath,
+        bytes: Vec<u8>,
+        mode: u32,
+        gone: &mut Vec<FilePath>,
+    ) -> Result<Undo, StoreError> {
+        let (file, kept) = (path.clone(), self.temp_name()?);
+        match self.disk.link(path, &kept) {
+            Ok(()) => {
+                gone.push(kept.clone());
+                Ok(Undo::Old { file, kept })
+            }
+            Err(error) if is_full(&error) => Err(StoreError::io("keep", path)(error)),
+            // Some file systems know no second names, and some systems allow them to the owner only.
+            Err(_) => Ok(Undo::Content { file, bytes, mode }),
+        }
+    }
+
     fn replace(
         &mut self,
         path: &FilePath,
         temp: &FilePath,
-        staged: Box<dyn DiskFile>,
+        staged: Option<Box<dyn DiskFile>>,
         undo: &mut Vec<Undo>,
     ) -> Result<(), StoreError> {
         self.make_parents(path, undo)?;
+        self.close_some()?;
+        let staged = staged.map_or_else(|| self.open_to_flush(temp), Ok)?;
         let stat = staged.stat().map_err(StoreError::io("look at", temp))?;
         // Nothing after this may fail: the caller takes back what happened before.
         self.disk.rename(temp, path).map_err(StoreError::io("replace", path))?;
         self.dirs.extend(path.parent());
-        let (id, len) = (stat.id, stat.len);
-        let tracked = Tracked { file: Arc::from(staged), id, len, clean: false, dirty: true };
-        self.files.insert(path.clone(), tracked);
+        self.track_changed(path, staged, stat);
         Ok(())
+    }
+
+    /// Keeps a file open that has got a name, to flush it later.
+    fn track_changed(&mut self, path: &FilePath, file: Box<dyn DiskFile>, stat: Stat) {
+        let (file, id, len) = (Arc::from(file), stat.id, stat.len);
+        let tracked = Tracked { file, id, len, clean: false, dirty: true };
+        self.files.insert(path.clone(), tracked);
+    }
+
+    /// Opens a file that is to be flushed, and may be one that nobody may write to.
+    fn open_to_flush(&self, path: &FilePath) -> Result<Box<dyn DiskFile>, StoreError> {
+        let opened = match self.disk.open(path, Access::Append) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                self.disk.open(path, Access::Read)
+            }
+            other => other,
+        };
+        opened.map_err(StoreError::io("open", path))
     }
 
     /// Renames on the disk, and in what is known of it.
@@ -315,12 +387,20 @@ impl Core {
                     self.dirs.extend(path.parent());
                 }
                 Undo::Rename { from, to } => self.rename(&from, &to)?,
+                Undo::Old { file, kept } => {
+                    self.disk.rename(&kept, &file).map_err(StoreError::io("restore", &file))?;
+                    self.dirs.extend(file.parent());
+                    // Its content may be as new as the last commit, and not flushed yet.
+                    let old = self.open_to_flush(&file)?;
+                    let stat = old.stat().map_err(StoreError::io("look at", &file))?;
+                    self.track_changed(&file, old, stat);
+                }
                 Undo::Content { file, bytes, mode } => {
                     let temp = self.temp_name()?;
                     let made = self.disk.create(&temp, Mode::Like(mode));
                     let staged = made.map_err(StoreError::io("create", &temp))?;
                     append_full(&*staged, &bytes).map_err(StoreError::io("write", &temp))?;
-                    self.replace(&file, &temp, staged, &mut Vec::new())?;
+                    self.replace(&file, &temp, Some(staged), &mut Vec::new())?;
                 }
             }
         }
@@ -328,7 +408,7 @@ impl Core {
     }
 
     fn undo_append(&mut self, path: &FilePath, at: u64, end: u64) -> Result<(), StoreError> {
-        let Some(tracked) = self.files.get_mut(path) else { return Ok(()) };
+        let tracked = self.appendable(path, &mut Vec::new())?;
         let len = tracked.file.stat().map_err(StoreError::io("look at", path))?.len;
         if len != end {
             // Another program has appended behind it: it can only be completed.
@@ -336,16 +416,17 @@ impl Core {
         }
         tracked.file.set_len(at).map_err(StoreError::io("cut", path))?;
         // The byte before may be anything; the next append looks.
-        (tracked.len, tracked.clean) = (at, false);
+        (tracked.len, tracked.clean, tracked.dirty) = (at, false, true);
         Ok(())
     }
 
     fn undo_cut(&mut self, path: &FilePath, copy: &FilePath) -> Result<(), StoreError> {
-        let Some(tracked) = self.files.get_mut(path) else { return Ok(()) };
         let kept = self.disk.open(copy, Access::Read).map_err(StoreError::io("open", copy))?;
         let bytes = read_all(&*kept).map_err(StoreError::io("read", copy))?;
+        let tracked = self.appendable(path, &mut Vec::new())?;
         append_full(&*tracked.file, &bytes).map_err(StoreError::io("append to", path))?;
-        (tracked.len, tracked.clean) = (tracked.len + bytes.len() as u64, false);
+        tracked.len += bytes.len() as u64;
+        (tracked.clean, tracked.dirty) = (false, true);
         Ok(())
     }
 }
@@ -374,6 +455,11 @@ pub(super) fn append_to(
         }
         _ => Ok(end),
     }
+}
+
+/// Whether an error means that there is no room for what was to be written.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// Fails if something else stands at `path` than was planned for.

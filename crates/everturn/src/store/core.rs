@@ -1,7 +1,6 @@
 //! The one path by which anything is ever written: plan, log, flush, apply.
 
 use std::collections::{BTreeSet, HashMap};
-use std::io;
 use std::sync::Arc;
 
 use super::errand::{Errand, Errands};
@@ -10,13 +9,11 @@ use super::log::{Log, own};
 use super::plan::{Aid, Outlook, Planned, Tidy, plan};
 use super::quarantine::ensure_dir;
 use super::record::{Op, Record};
+use super::tracked::Tracked;
 use super::{Durability, Options, Receipt, Step, StoreError};
-use crate::disk::{Access, Disk, DiskFile, FileId, Flush, Kind, Stat};
+use crate::disk::{Disk, Flush};
 use crate::finding::Finding;
 use crate::names::{FilePath, PathSet};
-
-/// How many files may wait to be flushed, and are open meanwhile.
-const MAX_OPEN_FILES: usize = 256;
 
 /// Up to so many changed files a checkpoint is cheap, and better than a longer log.
 const FEW_FILES: usize = 16;
@@ -34,40 +31,6 @@ const RECORD_OVERHEAD: u64 = 256;
 pub(super) type Batch = (Tidy, Durability);
 
 pub(super) type Outcome = Result<Receipt, StoreError>;
-
-/// A file that is open because it was changed since the last checkpoint, or is about to be.
-pub(super) struct Tracked {
-    /// Shared with an errand as long as that runs.
-    pub(super) file: Arc<dyn DiskFile>,
-    pub(super) id: FileId,
-    /// Where it ends, as far as we know.
-    pub(super) len: u64,
-    /// Whether it is known to end with a newline.
-    pub(super) clean: bool,
-    /// Whether it has changes that were not flushed.
-    pub(super) dirty: bool,
-}
-
-impl Tracked {
-    /// Whether an errand has it, and may be writing to it.
-    fn is_in_use(&mut self) -> bool {
-        Arc::get_mut(&mut self.file).is_none()
-    }
-
-    /// Whether it is as we left it, with a good end.
-    fn is_still(&self, found: Stat) -> bool {
-        self.clean && self.id == found.id && self.len == found.len
-    }
-}
-
-/// What is known of the end of a file.
-pub(super) enum End {
-    Absent,
-    /// It is ours, and good.
-    Known(u64),
-    /// It must be examined.
-    Open(Box<dyn DiskFile>, u64),
-}
 
 /// A batch that is in the log and not yet applied.
 pub(super) struct Pending {
@@ -97,6 +60,8 @@ pub(super) struct Core {
     pub(super) taken_back: PathSet,
     /// Records that must stand before the next batch.
     preface: Vec<Record>,
+    /// How many new contents are open before they get their names.
+    pub(super) staged: usize,
     pub(super) errands: Arc<Errands>,
     temp_count: u64,
     /// How many writers have scopes of this store.
@@ -161,6 +126,7 @@ impl Core {
             pending: Vec::new(),
             taken_back: PathSet::default(),
             preface: Vec::new(),
+            staged: 0,
             errands: Arc::default(),
             temp_count: 0,
             writers: 0,
@@ -179,11 +145,12 @@ impl Core {
                 round.settle(Some(ticket), Err(error));
             }
         }
-        round.last = shared && self.files.len() <= MAX_OPEN_FILES;
+        round.last = shared && self.files.len() <= self.options.open_files;
         if let Err(error) = self.write_round(&mut round) {
             self.fail_round(&mut round, &error);
         }
-        if self.files.len() > MAX_OPEN_FILES && !round.last {
+        self.staged = 0;
+        if self.files.len() > self.options.open_files && !round.last {
             // The commits are safe whatever becomes of this; if it fails, the next one is told.
             drop(self.checkpoint());
         }
@@ -248,19 +215,20 @@ impl Core {
             self.complete_round(round)?;
         }
         let Some(log) = &mut self.log else { return Ok(()) };
-        let needed = round.bytes + size;
+        let preface: u64 = self.preface.iter().map(Record::size_at_most).sum();
+        let needed = round.bytes + preface + size;
         if log.room() < needed && self.files.len() > FEW_FILES {
-            log.extend((log.capacity() * 2).min(self.options.log_most));
+            // If the disk has no room for that, the log is recycled as it is.
+            drop(log.extend((log.capacity() * 2).min(self.options.log_most)));
         }
         if log.room() >= needed {
             return Ok(());
         }
         self.complete_round(round)?;
         self.checkpoint()?;
-        if let Some(log) = &mut self.log {
-            log.extend(super::log::RECORDS + size);
-        }
-        Ok(())
+        let Some(log) = &mut self.log else { return Ok(()) };
+        let path = log.number.file();
+        log.extend(super::log::RECORDS + size).map_err(StoreError::io("extend", &path))
     }
 
     /// Writes what the round has planned, and flushes and applies it if anybody asked for that.
@@ -362,19 +330,6 @@ impl Core {
         Ok(())
     }
 
-    /// Flushes changed files that `chosen` picks, and all directories in which names have changed.
-    pub(super) fn flush_files(
-        &mut self,
-        chosen: impl Fn(&FilePath) -> bool,
-        file_why: Flush,
-        dir_why: Flush,
-    ) -> Result<(), StoreError> {
-        self.await_errands()?;
-        let flushed =
-            flush_files(&*self.disk, &mut self.files, &mut self.dirs, chosen, file_why, dir_why);
-        flushed.map_err(|error| self.poison(error))
-    }
-
     /// Carries everything that was committed into the plain files for good, and recycles the log.
     pub(super) fn checkpoint(&mut self) -> Result<(), StoreError> {
         self.complete()?;
@@ -404,6 +359,10 @@ impl Core {
         // Names that were settled before a batch which then failed: the log does not say so yet.
         if self.lives.any_within(scopes) || !self.preface.is_empty() {
             self.settle(scopes.to_vec())?;
+            let size: u64 = self.preface.iter().map(Record::size_at_most).sum();
+            if self.log.as_ref().is_some_and(|log| log.room() < size) {
+                return self.checkpoint();
+            }
             let records = std::mem::take(&mut self.preface);
             self.write_log(&records)?;
             self.sync_log(Flush::Release)?;
@@ -428,105 +387,10 @@ impl Core {
     /// Clears away what was prepared for a batch that will not be.
     pub(super) fn discard(&self, aids: Vec<Aid>) {
         for aid in aids {
-            if let Aid::Staged { temp, .. } = aid {
+            if let Aid::Staged(staged) = aid {
                 // It is swept away when the log changes hands; here it is only a courtesy.
-                drop(self.disk.remove(&temp));
+                drop(self.disk.remove(&staged.temp));
             }
         }
-    }
-
-    /// What is known of the end of a file; opens it if that must be looked at.
-    ///
-    /// If somebody has looked at it a moment ago and found it as we know it, that will do: between the
-    /// last look and the append another program can always come.
-    pub(super) fn end_of(
-        &mut self,
-        path: &FilePath,
-        look: Option<Stat>,
-    ) -> Result<End, StoreError> {
-        if let Some(known) = self.files.get_mut(path) {
-            if known.is_in_use() {
-                self.await_errands()?;
-            } else if let Some(stat) = look
-                && known.is_still(stat)
-            {
-                return Ok(End::Known(stat.len));
-            }
-        }
-        let Some(stat) = self.disk.stat(path).map_err(StoreError::io("look at", path))? else {
-            self.let_go(path)?;
-            return Ok(End::Absent);
-        };
-        if stat.kind != Kind::File {
-            let reason = "only a file can be appended to";
-            return Err(StoreError::BadStep { path: path.clone(), reason });
-        }
-        match self.files.get(path) {
-            Some(known) if known.is_still(stat) => Ok(End::Known(stat.len)),
-            _ => {
-                let opened = self.disk.open(path, Access::Append);
-                let file = opened.map_err(StoreError::io("open", path))?;
-                Ok(End::Open(file, stat.len))
-            }
-        }
-    }
-
-    /// Stops keeping a file that has another name now, or none; what we wrote to it is made safe first.
-    fn let_go(&mut self, path: &FilePath) -> Result<(), StoreError> {
-        if let Some(old) = self.files.remove(path).filter(|old| old.dirty) {
-            let synced = old.file.sync(Flush::CheckpointFile);
-            synced.map_err(|error| self.poison(StoreError::io("flush", path)(error)))?;
-        }
-        Ok(())
-    }
-
-    /// Keeps a file open under its name; an older handle of the same file is only as dirty as before.
-    pub(super) fn track(
-        &mut self,
-        path: &FilePath,
-        file: Box<dyn DiskFile>,
-        clean: bool,
-    ) -> Result<&mut Tracked, StoreError> {
-        let stat = file.stat().map_err(StoreError::io("look at", path))?;
-        let dirty = self.files.get(path).is_some_and(|old| old.dirty && old.id == stat.id);
-        if !dirty {
-            self.let_go(path)?;
-            // Whoever made the file may not have flushed its name.
-            self.dirs.extend(path.parent());
-        }
-        let (file, id, len) = (Arc::from(file), stat.id, stat.len);
-        let tracked = Tracked { file, id, len, clean, dirty };
-        Ok(self.files.entry(path.clone()).insert_entry(tracked).into_mut())
-    }
-}
-
-/// Flushes changed files that `chosen` picks, and all the directories.
-fn flush_files(
-    disk: &dyn Disk,
-    files: &mut HashMap<FilePath, Tracked>,
-    dirs: &mut BTreeSet<FilePath>,
-    chosen: impl Fn(&FilePath) -> bool,
-    file_why: Flush,
-    dir_why: Flush,
-) -> Result<(), StoreError> {
-    let changed = files.iter_mut().filter(|(path, tracked)| tracked.dirty && chosen(path));
-    let mut changed: Vec<_> = changed.collect();
-    // In an order that is the same every time.
-    changed.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-    for (path, tracked) in changed {
-        tracked.file.sync(file_why).map_err(StoreError::io("flush", path))?;
-        tracked.dirty = false;
-    }
-    while let Some(dir) = dirs.pop_first() {
-        sync_dir(disk, &dir, dir_why)?;
-    }
-    Ok(())
-}
-
-/// Flushes a directory; one that is gone has nothing to lose.
-pub(super) fn sync_dir(disk: &dyn Disk, dir: &FilePath, why: Flush) -> Result<(), StoreError> {
-    match disk.sync_dir(dir, why) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other.map_err(StoreError::io("flush", dir)),
     }
 }

@@ -130,22 +130,10 @@ impl Core {
         pending.ticket.is_some() && !ops.is_empty() && ops.iter().all(known)
     }
 
-    /// Gives plain batches, of which no two touch the same file, to those who wait for them; unless what
-    /// came before has failed for good.
-    pub(super) fn give_out(
-        &mut self,
-        plain: Vec<Pending>,
-        before: &Result<(), StoreError>,
-        round: &mut Round<'_>,
-    ) {
+    /// Gives plain batches, of which no two touch the same file, to those who wait for them.
+    pub(super) fn give_out(&mut self, plain: Vec<Pending>, round: &mut Round<'_>) {
         for Pending { planned, index, ticket } in plain {
-            let files = match before {
-                Ok(()) => self.open_files(&planned),
-                Err(error) => {
-                    round.settle(ticket, Err(error.clone()));
-                    continue;
-                }
-            };
+            let files = self.open_files(&planned);
             locked(&self.errands.state).running += 1;
             let (disk, errands) = (Arc::clone(&self.disk), Arc::clone(&self.errands));
             round.give_out(ticket, Errand { disk, errands, planned, index, files });

@@ -27,13 +27,16 @@ pub struct Options {
     /// How large a log may become while many files are being changed, so that they need not all be
     /// flushed so often. One large batch may still exceed it.
     pub log_most: u64,
+    /// How many changed files stay open from one commit to the next, to be flushed together later. Twice
+    /// as many are open while one large batch is being carried out.
+    pub open_files: usize,
 }
 
 impl Options {
-    /// The usual sizes: 1 MiB at first, 64 MiB at most.
+    /// The usual sizes: a log of 1 MiB at first and 64 MiB at most, 256 open files.
     #[must_use]
     pub fn new(holder: Holder) -> Options {
-        Options { holder, log_size: 1 << 20, log_most: 64 << 20 }
+        Options { holder, log_size: 1 << 20, log_most: 64 << 20, open_files: 256 }
     }
 }
 

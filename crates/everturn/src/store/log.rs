@@ -223,7 +223,7 @@ pub(super) struct Log {
     end: u64,
     /// How far somebody was told that the records stand; what comes after may be voided.
     promised: u64,
-    /// How long the log may become in this epoch.
+    /// How long the log is.
     capacity: u64,
     /// Where records are put together; kept, because new memory has to be cleared first.
     buffer: Vec<u8>,
@@ -318,9 +318,17 @@ impl Log {
         self.capacity
     }
 
-    /// Lets the log become longer than it is: its records will make it so.
-    pub(super) fn extend(&mut self, capacity: u64) {
-        self.capacity = self.capacity.max(capacity);
+    /// Makes the log longer, before records need it: a disk that is full must not cut one of them short.
+    pub(super) fn extend(&mut self, capacity: u64) -> io::Result<()> {
+        if capacity > self.capacity {
+            // One that was cut short may have grown when its header was written.
+            let len = self.file.stat()?.len;
+            if capacity > len {
+                self.file.reserve(len, capacity)?;
+            }
+            self.capacity = capacity;
+        }
+        Ok(())
     }
 
     /// Writes zeros over the whole capacity, so that flushing records will not have to tell the file system

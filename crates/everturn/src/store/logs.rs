@@ -136,7 +136,8 @@ impl Core {
             {
                 sweep(&*self.disk, &number.temp_prefix())?;
                 let mut log = Log::take_over(&*self.disk, *number, lock)?;
-                log.extend(self.options.log_size);
+                // Should the disk be full, a log as short as it is will do, as long as there is room in it.
+                drop(log.extend(self.options.log_size));
                 log.mark_in_use()?;
                 self.log = Some(log);
                 return Ok(());

@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::core::{Core, End};
+use super::core::Core;
 use super::fingerprint::Fingerprint;
 use super::quarantine::set_aside;
 use super::record::Op;
+use super::tracked::End;
 use super::{At, Durability, Expect, Receipt, Secrecy, Step, StoreError};
 use crate::disk::{Access, Disk, DiskFile, FileId, Kind, Mode, Stat, append_full, read_all};
 use crate::finding::{Code, Finding};
@@ -49,15 +50,8 @@ pub(super) enum Aid {
     Nothing,
     /// The caller wants the lines at the planned place and nowhere else.
     Exact,
-    /// The new content, ready under another name, and the content it replaces.
-    Staged {
-        temp: FilePath,
-        file: Box<dyn DiskFile>,
-        old: Option<Vec<u8>>,
-        old_mode: u32,
-        /// What must stand there when it is replaced, if the caller cares.
-        expected: Option<Option<FileId>>,
-    },
+    /// The new content, ready under another name.
+    Staged(Staged),
     /// A name under which something removed can wait until the batch is done.
     Aside {
         temp: FilePath,
@@ -66,6 +60,20 @@ pub(super) enum Aid {
     Kept {
         copy: FilePath,
     },
+}
+
+/// A new content, and what it replaces.
+pub(super) struct Staged {
+    /// The name under which it is ready.
+    pub(super) temp: FilePath,
+    /// Open, unless too many are.
+    pub(super) file: Option<Box<dyn DiskFile>>,
+    pub(super) old: Option<Vec<u8>>,
+    pub(super) old_mode: u32,
+    /// What must stand there when it is replaced, if the caller cares.
+    pub(super) expected: Option<Option<FileId>>,
+    /// Whether nothing comes after it in its batch.
+    pub(super) last: bool,
 }
 
 /// What batches that are in the log, but not yet applied, will have done.
@@ -365,7 +373,10 @@ impl Planner<'_> {
         let staged = disk.create(&temp, mode).map_err(StoreError::io("create", &temp))?;
         let written = append_full(&*staged, &bytes);
         let expected = (expect != Expect::Anything).then_some(id);
-        let aid = Aid::Staged { temp: temp.clone(), file: staged, old, old_mode, expected };
+        let open = self.core.may_stay_open().then_some(staged);
+        let staged =
+            Staged { temp: temp.clone(), file: open, old, old_mode, expected, last: false };
+        let aid = Aid::Staged(staged);
         self.names.push(file.clone());
         self.push(Op::Replace { file, was, private, bytes }, aid);
         written.map_err(StoreError::io("write", &temp))

@@ -8,12 +8,12 @@ use std::io;
 
 use super::StoreError;
 use super::apply::{remove_tree, sweep};
-use super::core::sync_dir;
 use super::fingerprint::Fingerprint;
 use super::log::{LogNumber, own, scan};
 use super::plan::replaced_mode;
 use super::quarantine::{ensure_dir, fingerprint_range, place as quarantine_place, set_aside};
 use super::replay::{Content, Edit, Ending, History, is_remnant};
+use super::tracked::sync_dir;
 use crate::disk::{
     Access, Disk, DiskFile, FileId, Flush, Kind, Mode, Stat, append_full, read_all, read_range,
     write_full,
@@ -24,6 +24,9 @@ use crate::names::FilePath;
 
 /// How much of a file is searched at a time.
 const SEARCH_CHUNK: u64 = 4 << 20;
+
+/// How many files that were written are open before they are flushed.
+const MAX_OPEN: usize = 64;
 
 fn look(disk: &dyn Disk, path: &FilePath) -> Result<Option<Stat>, StoreError> {
     disk.stat(path).map_err(StoreError::io("look at", path))
@@ -201,9 +204,7 @@ impl Recovery<'_> {
         for ending in &self.history.endings {
             self.end(ending)?;
         }
-        for (path, file) in &self.written {
-            file.sync(Flush::RecoverFile).map_err(StoreError::io("flush", path))?;
-        }
+        self.flush_written()?;
         for dir in &self.dirs {
             sync_dir(self.disk, dir, Flush::RecoverDir)?;
         }
@@ -254,7 +255,26 @@ impl Recovery<'_> {
             }
             .map_err(StoreError::io("write", path))?;
         }
+        self.keep_to_flush(path, file)
+    }
+
+    /// Flushes what was written, later together with others, but before too many are open.
+    fn keep_to_flush(
+        &mut self,
+        path: &FilePath,
+        file: Box<dyn DiskFile>,
+    ) -> Result<(), StoreError> {
         self.written.push((path.clone(), file));
+        if self.written.len() < MAX_OPEN {
+            return Ok(());
+        }
+        self.flush_written()
+    }
+
+    fn flush_written(&mut self) -> Result<(), StoreError> {
+        for (path, file) in self.written.drain(..) {
+            file.sync(Flush::RecoverFile).map_err(StoreError::io("flush", &path))?;
+        }
         Ok(())
     }
 
@@ -320,8 +340,7 @@ impl Recovery<'_> {
             self.disk.create(&self.temp, mode).map_err(StoreError::io("create", &self.temp))?;
         append_full(&*file, bytes).map_err(StoreError::io("write", &self.temp))?;
         self.disk.rename(&self.temp, path).map_err(StoreError::io("replace", path))?;
-        self.written.push((path.clone(), file));
-        Ok(())
+        self.keep_to_flush(path, file)
     }
 
     fn end(&mut self, ending: &Ending) -> Result<(), StoreError> {

@@ -59,6 +59,10 @@ impl Disk for Interrupted {
         self.tick().rename(from, to)
     }
 
+    fn link(&self, file: &FilePath, to: &FilePath) -> io::Result<()> {
+        self.tick().link(file, to)
+    }
+
     fn remove(&self, path: &FilePath) -> io::Result<()> {
         self.tick().remove(path)
     }
