@@ -67,6 +67,8 @@ pub(super) struct Core {
     /// How many writers have scopes of this store.
     pub(super) writers: usize,
     pub(super) poisoned: Option<Arc<StoreError>>,
+    /// Names that recovery could not bring to their end, as far as that was reported.
+    pub(super) blocked: BTreeSet<FilePath>,
     /// What recovery found, until somebody asks.
     pub(super) findings: Vec<Finding>,
 }
@@ -131,6 +133,7 @@ impl Core {
             temp_count: 0,
             writers: 0,
             poisoned: None,
+            blocked: BTreeSet::new(),
             findings: Vec::new(),
         }
     }

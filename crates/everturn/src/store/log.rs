@@ -110,6 +110,9 @@ pub(super) struct Scan {
     pub(super) records: Vec<Record>,
     /// The present epoch; 0 if the log was never used.
     epoch: u64,
+    /// The checksum of the last record, and where the next one goes.
+    link: u64,
+    end: u64,
     /// Whether the log cannot be trusted to have been read whole.
     pub(super) damaged: bool,
 }
@@ -183,7 +186,7 @@ pub(super) fn scan(file: &dyn DiskFile) -> io::Result<Scan> {
     }
     // A header that is bad although the records of the other epoch are gone was not torn by recycling.
     let damaged = torn && records.is_empty() && stray_record(file)?;
-    Ok(Scan { records, epoch, damaged })
+    Ok(Scan { records, epoch, link, end: at, damaged })
 }
 
 /// The head and body of what may be a record; `None` at the end of the log.
@@ -261,6 +264,28 @@ impl Log {
         }
         log.recycle().map_err(StoreError::io("recycle", &path))?;
         Ok(log)
+    }
+
+    /// Takes over a log of which something must stay, and adds that these names are safe.
+    pub(super) fn settle(
+        disk: &dyn Disk,
+        number: LogNumber,
+        lock: Box<dyn DiskLock>,
+        names: Vec<FilePath>,
+    ) -> Result<(), StoreError> {
+        let path = number.file();
+        let file = disk.open(&path, Access::Write).map_err(StoreError::io("open", &path))?;
+        let Scan { records, epoch, link, end, .. } =
+            scan(&*file).map_err(StoreError::io("read", &path))?;
+        let capacity = file.stat().map_err(StoreError::io("read", &path))?.len;
+        let (promised, buffer, count) = (end, Vec::new(), records.len() as u64);
+        let mut log =
+            Log { number, file, lock, epoch, link, end, promised, capacity, buffer, count };
+        let settled = Record::Settled(names);
+        let end = log.end + settled.size_at_most();
+        log.extend(end).map_err(StoreError::io("extend", &path))?;
+        log.write(&[settled]).map_err(StoreError::io("write", &path))?;
+        log.sync(Flush::Release).map_err(StoreError::io("flush", &path))
     }
 
     /// Leaves a mark that stays if this process ends without [`Log::close`].
