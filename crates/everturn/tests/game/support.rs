@@ -73,7 +73,7 @@ pub(crate) fn stores() -> [Arc<dyn Store>; 2] {
 /// Opens a disk as a process that just started, with a log so small that it is recycled all the time.
 pub(crate) fn on_disk(disk: &SimDisk) -> Result<FileStore, StoreError> {
     let holder = Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
-    let options = Options { holder, log_size: 9 << 10, log_most: 11 << 10 };
+    let options = Options { log_size: 9 << 10, log_most: 11 << 10, ..Options::new(holder) };
     FileStore::open(Arc::new(disk.process()), options)
 }
 
