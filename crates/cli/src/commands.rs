@@ -6,7 +6,9 @@
 mod check;
 mod commit;
 mod completions;
+mod import;
 mod man;
+mod repair;
 
 use std::path::PathBuf;
 
@@ -46,6 +48,8 @@ macro_rules! registry {
 // The order is that of `--help`.
 registry! {
     Check => check,
+    Repair => repair,
+    Import => import,
     Commit => commit,
     Completions => completions,
     Man => man,

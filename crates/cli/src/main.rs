@@ -8,6 +8,7 @@ mod commands;
 mod error;
 mod exit;
 mod faults;
+mod games;
 mod output;
 mod panics;
 mod progress;
