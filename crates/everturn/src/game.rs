@@ -27,6 +27,7 @@ mod scenes;
 mod session;
 mod snapshot;
 mod state;
+mod state_files;
 mod survey;
 mod travel;
 mod turn;

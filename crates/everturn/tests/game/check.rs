@@ -69,7 +69,7 @@ pub(crate) const DAMAGE: &[Damage] = &[
                 META,
                 "\"version\"",
                 "\"lineage\": {\"parent\": \"p\", \"turn\": 3}, \"version\"",
-            )
+            );
         },
         &["missing-parent"],
     ),
@@ -194,7 +194,7 @@ pub(crate) const DAMAGE: &[Damage] = &[
                     "\"events\":[",
                     "\"events\":[{\"eventId\":\"abc123-7-1\",\"type\":\"x\"},",
                 ) + "\n"
-            })
+            });
         },
         &["duplicate-id", "wrong-metadata"],
     ),
@@ -208,7 +208,7 @@ pub(crate) const DAMAGE: &[Damage] = &[
         |disk| {
             edit_line(disk, DELTAS, 7, |line| {
                 line.replace("\"eventId\":\"abc123-4-1", "\"eventId\":\"abc123-4-2") + "\n"
-            })
+            });
         },
         &["dangling-change"],
     ),
@@ -222,7 +222,7 @@ pub(crate) const DAMAGE: &[Damage] = &[
         |disk| {
             edit_line(disk, DELTAS, 1, |line| {
                 line.replace("delta-abc123-1-1", "delta-abc123-2-1") + "\n"
-            })
+            });
         },
         &["wrong-id"],
     ),
@@ -231,7 +231,7 @@ pub(crate) const DAMAGE: &[Damage] = &[
         |disk| {
             edit(disk, "deltas/deltas-current.jsonl", |own| {
                 own + "{\"deltaId\":\"delta-abc123-200-1\",\"turnId\":200,\"scope\":\"world\",\"deltas\":[]}\n"
-            })
+            });
         },
         &["dangling-change"],
     ),
@@ -284,7 +284,7 @@ pub(crate) const DAMAGE: &[Damage] = &[
         |disk| {
             edit(disk, "snapshots/snapshot-0040.json", |text| {
                 text.replace("\"deltasAggregated\": ", "\"deltasAggregated\": 1")
-            })
+            });
         },
         &["snapshot-facts"],
     ),
@@ -314,7 +314,7 @@ pub(crate) const DAMAGE: &[Damage] = &[
             disk.put(
                 &file("indexes/turn-index.json"),
                 b"{\"sessionId\":\"session-abc123\",\"totalTurns\":3}",
-            )
+            );
         },
         &["stale-index"],
     ),
@@ -324,7 +324,7 @@ pub(crate) const DAMAGE: &[Damage] = &[
             disk.put(
                 &file("indexes/event-index.json"),
                 b"{\"sessionId\":\"session-x\",\"totalEvents\":150}",
-            )
+            );
         },
         &["stale-index"],
     ),
@@ -340,7 +340,7 @@ pub(crate) const DAMAGE: &[Damage] = &[
             disk.put(
                 &file("scenes/scene-009.json"),
                 format!("{{\"sceneId\":\"{}\"}}", "x".repeat(60 << 10)).as_bytes(),
-            )
+            );
         },
         &["size-over-target"],
     ),
@@ -350,7 +350,7 @@ pub(crate) const DAMAGE: &[Damage] = &[
             disk.put(
                 &file("scenes/scene-009.json"),
                 format!("{{\"sceneId\":\"{}\"}}", "x".repeat(201 << 10)).as_bytes(),
-            )
+            );
         },
         &["size-over-max"],
     ),
@@ -425,7 +425,7 @@ pub(crate) const PROGRAM_DAMAGE: &[Damage] = &[
         |disk| {
             edit_line(disk, TURNS, 2, |line| {
                 format!("{line}\n{}\n", line.replace("]}", "],\"playerReasoning\":\"x\"}"))
-            })
+            });
         },
         &["superseded-turn"],
     ),

@@ -86,7 +86,7 @@ fn state(disk: &SimDisk) -> State {
 
 fn play_on(disk: &SimDisk) -> Result<(), String> {
     let store = open(disk);
-    let say = |error: everturn::game::GameError| error.to_string();
+    let say = |error: GameError| error.to_string();
     let mut game = GameWriter::open(Arc::clone(&store), &id(SESSION)).map_err(say)?;
     let next = game.turn() + 1;
     let set = Delta::set(Path::dotted("played.on"), Tree::parse("true").unwrap());

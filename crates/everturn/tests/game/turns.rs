@@ -34,7 +34,7 @@ fn the_state_at_every_turn_is_what_it_was_then() {
         count += 1;
         assert_eq!(frame.turn.turn, count);
         assert_eq!(frame.changes.len(), 2);
-        assert!(replay.state().is_same(&states[count as usize]));
+        assert!(replay.state().is_same(&states[usize::try_from(count).unwrap()]));
     }
     assert_eq!(count, 230);
     let mut game = GameWriter::open(Arc::clone(&store), &id("session-abc123")).unwrap();

@@ -166,11 +166,11 @@ impl Survey<'_> {
         if self.session.form == Form::Program {
             match before.times.insert(number, turn.time) {
                 Some(time) if time == turn.time && time.is_some() => {
-                    within.superseded.add(line, number)
+                    within.superseded.add(line, number);
                 }
                 Some(_) => within.restarted.add(line, number),
                 None if before.turn.is_some_and(|last| number < last) => {
-                    within.restarted.add(line, number)
+                    within.restarted.add(line, number);
                 }
                 None => {}
             }
