@@ -11,11 +11,13 @@ mod complete;
 mod completions;
 mod diff;
 mod fork;
+mod import;
 mod ls;
 mod man;
 mod new;
 mod pause;
 mod purge;
+mod repair;
 mod replay;
 mod restore;
 mod resume;
@@ -88,6 +90,8 @@ registry! {
     Restore => restore,
     Purge => purge,
     Check => check,
+    Repair => repair,
+    Import => import,
     Commit => commit,
     Completions => completions,
     Man => man,

@@ -10,6 +10,7 @@ mod commands;
 mod error;
 mod exit;
 mod faults;
+mod games;
 mod input;
 mod json;
 mod output;

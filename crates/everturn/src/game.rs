@@ -33,6 +33,7 @@ mod session;
 mod snapshot;
 mod staging;
 mod state;
+mod state_files;
 mod survey;
 mod trash;
 mod travel;

@@ -16,6 +16,7 @@ mod indexes;
 mod lifecycle;
 mod metadata;
 mod migrate;
+mod model;
 mod program;
 mod repair;
 mod support;

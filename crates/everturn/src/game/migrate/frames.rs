@@ -169,39 +169,12 @@ fn turn_of(
     mut fields: Fields,
     notes: &mut Vec<Note>,
 ) -> Turn {
-    let asked =
-        fields.take(&["playerInput", "input", "command"], |value| value.kind() == Kind::String);
-    let actor = fields.take_string(&["actor", "speaker", "role"]).map(|(_, actor)| actor);
-    let default = if asked.is_some() { "player" } else { "gm" };
-    let mut input = TurnInput::new(
-        &actor.filter(|actor| !actor.is_empty()).unwrap_or_else(|| default.to_owned()),
-    );
-    input.scene = fields.take_string(&["sceneId", "scene"]).map(|(_, scene)| scene);
-    input.game_time = fields.take_kind(&["gameTime"], Kind::Object).map(|(_, time)| time);
-    if let Some((_, actions)) = fields.take_kind(&["actions"], Kind::Array) {
-        input.actions = actions.children().into_iter().map(|(_, action)| action).collect();
-    } else if let Some((_, action)) = fields.take_kind(&["action"], Kind::Object) {
-        input.actions.push(action);
-    }
-    if let Some((_, text)) = asked {
-        let action = format!("{{\"type\":\"input\",\"text\":{}}}", text.to_line());
-        input.actions.extend(Tree::parse(action));
-    }
-    let texts = ["text", "description", "narration", "narrative", "content", "message", "output"];
-    let told = fields.take_string(&texts).map(|(_, text)| text);
-    let mut events: Vec<Tree> = Vec::new();
-    if let Some(text) = told.filter(|text| !text.is_empty()) {
-        events.push(tree(&serde_json::json!({"type": "narration", "description": text})));
-    }
-    if let Some((_, list)) = fields.take_kind(&["events"], Kind::Array) {
-        events.extend(list.children().into_iter().map(|(_, event)| event));
-    }
-    let short = short(id.as_str());
+    let mut input = done(&mut fields);
     let mut renamed = HashMap::new();
     let mut ids = Vec::new();
-    for (at, event) in (1..).zip(&events) {
-        let new = format!("{short}-{turn}-{at}");
-        input.events.push(event_of(event, &new, &mut renamed));
+    for (at, event) in (1..).zip(told(&mut fields)) {
+        let new = format!("{}-{turn}-{at}", short(id.as_str()));
+        input.events.push(event_of(&event, &new, &mut renamed));
         ids.push(new);
     }
     if let Some((_, list)) = fields.take_kind(&["stateChanges"], Kind::Array) {
@@ -241,6 +214,38 @@ fn turn_of(
             change.event.take().filter(|event| ids.contains(event)).or_else(|| first.clone());
     }
     Turn { number: turn, time, input, events: ids, changes }
+}
+
+/// Who did what, when and where.
+fn done(fields: &mut Fields) -> TurnInput {
+    let asked = fields.take_kind(&["playerInput", "input", "command"], Kind::String);
+    let actor = fields.take_string(&["actor", "speaker", "role"]).map(|(_, actor)| actor);
+    let default = if asked.is_some() { "player" } else { "gm" };
+    let actor = actor.filter(|actor| !actor.is_empty());
+    let mut input = TurnInput::new(actor.as_deref().unwrap_or(default));
+    input.scene = fields.take_string(&["sceneId", "scene"]).map(|(_, scene)| scene);
+    input.game_time = fields.take_kind(&["gameTime"], Kind::Object).map(|(_, time)| time);
+    if let Some((_, actions)) = fields.take_kind(&["actions"], Kind::Array) {
+        input.actions = actions.children().into_iter().map(|(_, action)| action).collect();
+    } else if let Some((_, action)) = fields.take_kind(&["action"], Kind::Object) {
+        input.actions.push(action);
+    }
+    if let Some((_, text)) = asked {
+        let action = format!("{{\"type\":\"input\",\"text\":{}}}", text.to_line());
+        input.actions.extend(Tree::parse(action));
+    }
+    input
+}
+
+/// What happened: the text of the frame, and its events.
+fn told(fields: &mut Fields) -> Vec<Tree> {
+    let texts = ["text", "description", "narration", "narrative", "content", "message", "output"];
+    let text = fields.take_string(&texts).map(|(_, text)| text).filter(|text| !text.is_empty());
+    let text =
+        text.map(|text| tree(&serde_json::json!({"type": "narration", "description": text})));
+    let events = fields.take_kind(&["events"], Kind::Array).map(|(_, events)| events.children());
+    let events = events.unwrap_or_default().into_iter().map(|(_, event)| event);
+    text.into_iter().chain(events).collect()
 }
 
 /// An event, which keeps the id it had under another name.

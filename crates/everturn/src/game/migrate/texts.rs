@@ -6,17 +6,16 @@ use jiff::Timestamp;
 
 use super::checkpoints::Checkpoint;
 use super::frames::Frames;
-use crate::checksum::checksum;
-use crate::document::Style;
 use crate::game::error::GameError;
 use crate::game::form::Form;
-use crate::game::meta::{Meta, tree};
-use crate::game::names::{Document, Log, LogFile, SnapshotFile, scene_file};
+use crate::game::meta::Meta;
+use crate::game::names::{Log, LogFile, SnapshotFile};
 use crate::game::snapshot::{Header, Reason, write};
 use crate::game::state::State;
+use crate::game::state_files::state_files;
 use crate::game::turn::TurnLine;
-use crate::game::writer::{BYTES_PER_FILE, TURNS_PER_FILE, stamped};
-use crate::names::{SceneId, SessionId};
+use crate::game::writer::{BYTES_PER_FILE, TURNS_PER_FILE};
+use crate::names::SessionId;
 use crate::tree::Tree;
 
 type Texts = BTreeMap<String, Vec<u8>>;
@@ -29,21 +28,7 @@ pub(super) fn states(
     files: &mut Texts,
     now: Timestamp,
 ) -> Result<(), GameError> {
-    let mut sums = serde_json::Map::new();
-    let mut write = |field: &str, name: String, tree: &Tree| {
-        let bytes = tree.to_text(&Style::PRETTY_RAW).into_bytes();
-        sums.insert(field.to_owned(), format!("crc64:{:016x}", checksum(&[&bytes])).into());
-        files.insert(name, bytes);
-    };
-    write("worldState", Document::World.as_str().to_owned(), &stamped(&state.world, now));
-    write("playerState", Document::Player.as_str().to_owned(), &stamped(&state.player, now));
-    if let Some(id) = state.scene.string_at(&["sceneId"]) {
-        let name = format!("scenes/{}", scene_file(&SceneId::parse(&id)?)?);
-        meta.put(&["files", "currentScene"], &name);
-        write("currentScene", name, &state.scene);
-    }
-    meta.put(&["stateFiles", "turnId"], &turn);
-    meta.put_tree(&["stateFiles", "checksums"], tree(&sums));
+    files.extend(state_files(state, turn, meta, now)?);
     let place = state.player.at(&["location", "id"]).unwrap_or_else(Tree::null);
     meta.put_tree(&["current", "locationId"], place);
     meta.put(&["stats", "npcsEncountered"], &state.world.len_at(&["npcs"]).unwrap_or(0));

@@ -6,17 +6,15 @@ use jiff::Timestamp;
 
 use super::keep::Keeper;
 use super::replay::{Follow, follow};
-use crate::checksum::checksum;
 use crate::document::Style;
 use crate::game::error::GameError;
 use crate::game::form::Form;
 use crate::game::meta::{Meta, NewSession, stamp, tree};
-use crate::game::names::{Document, scene_path};
+use crate::game::names::{Document, below};
 use crate::game::session::Session;
 use crate::game::state::State;
+use crate::game::state_files::state_files;
 use crate::game::survey::{Facts, Place, expected_metadata};
-use crate::game::writer::stamped;
-use crate::names::{FilePath, SceneId};
 use crate::tree::{Kind, Tree};
 
 pub(super) fn mend(
@@ -71,31 +69,12 @@ fn states(
     keeper: &mut Keeper<'_>,
     now: Timestamp,
 ) -> Result<(), GameError> {
-    let dir = &session.dir;
-    let mut sums = serde_json::Map::new();
-    let mut write = |field: &str, path: FilePath, tree: &Tree| {
-        let bytes = tree.to_text(&Style::PRETTY_RAW).into_bytes();
-        sums.insert(field.to_owned(), format!("crc64:{:016x}", checksum(&[&bytes])).into());
-        keeper.write(&path, bytes)
-    };
-    write("worldState", Document::World.in_dir(dir), &stamped(&state.world, now))?;
-    write("playerState", Document::Player.in_dir(dir), &stamped(&state.player, now))?;
     object_at(meta, "files");
     object_at(meta, "stateFiles");
-    meta.put(&["files", "worldState"], Document::World.as_str());
-    meta.put(&["files", "playerState"], Document::Player.as_str());
-    let scene = state.scene.string_at(&["sceneId"]).and_then(|id| SceneId::parse(&id).ok());
-    match scene {
-        Some(id) => {
-            let path = scene_path(dir, &id)?;
-            let name = path.as_str().strip_prefix(dir.as_str()).unwrap_or_default();
-            meta.put(&["files", "currentScene"], name.trim_start_matches('/'));
-            write("currentScene", path, &state.scene)?;
-        }
-        None => meta.put(&["files", "currentScene"], &Option::<&str>::None),
+    for (name, bytes) in state_files(state, turn, meta, now)? {
+        let names: Vec<&str> = name.split('/').collect();
+        keeper.write(&below(&session.dir, &names), bytes)?;
     }
-    meta.put(&["stateFiles", "turnId"], &turn);
-    meta.put_tree(&["stateFiles", "checksums"], tree(&sums));
     if session.meta.is_none() {
         // What the lost metadata said besides, as far as the states tell it.
         let player = |path: &[&str]| state.player.at(path).filter(|tree| !tree.is_null());
