@@ -81,7 +81,8 @@ pub struct Delta {
     pub path: Path,
     /// The value that is put, added or removed; a `delete` has none.
     pub value: Option<Tree>,
-    /// What was there before; nothing if there was nothing, or if nobody has noted it.
+    /// What was there before; nothing if there was nothing, or if nobody has noted it. After a `pull`,
+    /// all removed elements, if they were not spelled like the value.
     pub previous: Option<Tree>,
     /// How many of the containers above the place a `set` had to create.
     pub created: usize,
@@ -164,8 +165,10 @@ pub enum DeltaError {
         path: Path,
     },
     /// The path has too many segments.
-    #[error("a path of {count} segments is too long, the most is {most}", most = MAX_SEGMENTS)]
+    #[error("the path from {path} on has {count} segments, the most is {most}", most = MAX_SEGMENTS)]
     TooDeep {
+        /// How it starts.
+        path: Path,
         /// How many there are.
         count: usize,
     },

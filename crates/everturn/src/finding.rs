@@ -70,6 +70,8 @@ codes! {
     Unreadable = "unreadable",
     /// Commits of a process that is gone wait to be replayed.
     CommitsWaiting = "commits-waiting",
+    /// Something is in the way of a commit that waits to be replayed.
+    CannotReplay = "cannot-replay",
     /// A write-ahead log that cannot be read.
     BadLog = "bad-log",
     /// Bytes that were moved to the quarantine before an append.

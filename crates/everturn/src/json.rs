@@ -24,4 +24,5 @@ mod tests;
 pub(crate) use find::{find, find_last};
 pub use reason::{Bad, Reason};
 pub use scanner::{Container, Ending, MAX_DEPTH, Progress, Scanner, Visit};
+pub(crate) use walk::unescape_inner;
 pub use walk::{Entries, Entry, duplicate_keys, entries, key_is, unescape, value_end};

@@ -5,10 +5,12 @@
 //! level at a time. Whatever was not touched keeps its text: numbers their digits, strings their escapes.
 //! Copies share the text.
 //!
-//! When an object has the same key twice, the last one counts.
+//! When an object has the same key twice, the last one counts; the others are gone when the object is taken
+//! apart.
 
 mod canonical;
 mod expand;
+mod marks;
 mod write;
 
 use std::borrow::Cow;
@@ -20,11 +22,14 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::delta::MAX_SEGMENTS;
 use crate::json;
 
 pub use canonical::{Digest, canonical, digest};
-pub(crate) use expand::escape_key;
-pub(crate) use write::Printer;
+pub(crate) use expand::{Key, escape_key};
+
+/// How many levels of a tree may be taken apart, which no path alone can do.
+const MAX_APART: usize = 4 * MAX_SEGMENTS;
 
 /// A JSON value.
 ///
@@ -40,8 +45,8 @@ pub(crate) use write::Printer;
 #[derive(Debug, Clone)]
 pub struct Tree(pub(crate) Node);
 
-/// The members of an object, by keys as they stand between the quotes, with the fewest escapes.
-pub(crate) type Members = IndexMap<Box<str>, Node>;
+/// The members of an object.
+pub(crate) type Members = IndexMap<Key, Node>;
 
 /// One value of a tree.
 #[derive(Debug, Clone)]
@@ -139,6 +144,38 @@ impl Node {
         }
     }
 
+    /// Whether both are there as text, and it is the same.
+    pub(crate) fn has_text_of(&self, other: &Node) -> bool {
+        match (self, other) {
+            (Node::Text(a), Node::Text(b)) => a.as_str() == b.as_str(),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn is_same(&self, other: &Node) -> bool {
+        self.has_text_of(other)
+            || self.kind() == other.kind() && self.canonical() == other.canonical()
+    }
+
+    /// This value as a part of a tree, `depth` levels from the top: it must not make it so deep that
+    /// going through what was taken apart, which is done by recursion, could overflow the stack.
+    pub(crate) fn placed(self, depth: usize) -> Node {
+        if depth + self.depth() <= MAX_APART {
+            return self;
+        }
+        Node::Text(Slice::whole(&Tree(self).to_line()))
+    }
+
+    /// How many levels are taken apart.
+    fn depth(&self) -> usize {
+        let below = match self {
+            Node::Text(_) => return 0,
+            Node::Object(members) => members.values().map(Node::depth).max(),
+            Node::Array(elements) => elements.iter().map(Node::depth).max(),
+        };
+        below.unwrap_or_default() + 1
+    }
+
     /// The value at a key or index of this one, looked up without changing anything.
     fn child(&self, segment: &str) -> Option<Cow<'_, Node>> {
         match self {
@@ -204,9 +241,13 @@ impl Tree {
         self
     }
 
-    /// The value at `path`, if there is one. A segment is a key of an object or an index of an array.
-    #[must_use]
-    pub fn at<S: AsRef<str>>(&self, path: &[S]) -> Option<Tree> {
+    /// An object with these members.
+    pub(crate) fn of_members(members: impl IntoIterator<Item = (String, Tree)>) -> Tree {
+        let members = members.into_iter().map(|(key, tree)| (Key::new(&key), tree.0));
+        Tree(Node::Object(members.collect()))
+    }
+
+    fn node_at<S: AsRef<str>>(&self, path: &[S]) -> Option<Cow<'_, Node>> {
         let mut node = Cow::Borrowed(&self.0);
         for segment in path {
             node = match node {
@@ -214,30 +255,45 @@ impl Tree {
                 Cow::Owned(node) => Cow::Owned(node.child(segment.as_ref())?.into_owned()),
             };
         }
-        Some(Tree(node.into_owned()))
+        Some(node)
+    }
+
+    /// The value at `path`, if there is one. A segment is a key of an object or an index of an array.
+    #[must_use]
+    pub fn at<S: AsRef<str>>(&self, path: &[S]) -> Option<Tree> {
+        Some(Tree(self.node_at(path)?.into_owned()))
     }
 
     /// The value at `path` as JSON text on one line.
     #[must_use]
     pub fn text_at<S: AsRef<str>>(&self, path: &[S]) -> Option<String> {
-        Some(self.at(path)?.to_line())
+        Some(Tree(self.node_at(path)?.into_owned()).to_line())
     }
 
     /// The value at `path`, if it is a string that is whole Unicode.
     #[must_use]
     pub fn string_at<S: AsRef<str>>(&self, path: &[S]) -> Option<String> {
-        serde_json::from_str(&self.text_at(path)?).ok()
+        match self.node_at(path)?.as_ref() {
+            Node::Text(slice) => serde_json::from_str(slice.as_str()).ok(),
+            Node::Object(_) | Node::Array(_) => None,
+        }
     }
 
     /// How many members or elements the value at `path` has; none for values that hold no others.
     #[must_use]
     pub fn len_at<S: AsRef<str>>(&self, path: &[S]) -> Option<usize> {
-        let mut node = self.at(path)?.0;
-        node.expand();
-        match node {
+        match self.node_at(path)?.as_ref() {
             Node::Object(members) => Some(members.len()),
             Node::Array(elements) => Some(elements.len()),
-            Node::Text(_) => None,
+            text @ Node::Text(_) => {
+                let mut node = text.clone();
+                node.expand();
+                match node {
+                    Node::Object(members) => Some(members.len()),
+                    Node::Array(elements) => Some(elements.len()),
+                    Node::Text(_) => None,
+                }
+            }
         }
     }
 
@@ -247,10 +303,9 @@ impl Tree {
         let mut node = self.0.clone();
         node.expand();
         match node {
-            Node::Object(members) => members
-                .into_iter()
-                .map(|(key, node)| (expand::key_text(&key), Tree(node)))
-                .collect(),
+            Node::Object(members) => {
+                members.into_iter().map(|(key, node)| (key.shown(), Tree(node))).collect()
+            }
             Node::Array(elements) => (0..)
                 .zip(elements)
                 .map(|(at, node): (usize, _)| (at.to_string(), Tree(node)))
@@ -272,9 +327,6 @@ impl Tree {
     /// Whether both are the same value, whatever the order of keys and the spelling of numbers.
     #[must_use]
     pub fn is_same(&self, other: &Tree) -> bool {
-        match (&self.0, &other.0) {
-            (Node::Text(a), Node::Text(b)) if a.as_str() == b.as_str() => true,
-            _ => self.kind() == other.kind() && canonical(self) == canonical(other),
-        }
+        self.0.is_same(&other.0)
     }
 }

@@ -1,26 +1,52 @@
 //! Deltas carried out.
 
-use super::{Delta, DeltaError, MAX_SEGMENTS, Op, Path, number};
-use crate::tree::{Kind, Members, Node, Tree, escape_key, index};
+use std::mem;
+
+use super::{Delta, DeltaError, MAX_SEGMENTS, Op, number};
+use crate::tree::{Key, Kind, Members, Node, Slice, Tree, canonical, escape_key, index};
+
+/// How many segments of a path that is too long are shown.
+const SHOWN_SEGMENTS: usize = 8;
+
+/// What taking a delta back needs.
+#[derive(Default)]
+struct Notes {
+    previous: Option<Tree>,
+    created: usize,
+    positions: Vec<usize>,
+    member: Option<usize>,
+}
 
 impl Delta {
     /// Carries the change out, and returns it with all that taking it back needs.
     ///
     /// When it cannot be carried out, nothing is changed.
     pub fn apply(&self, state: &mut Tree) -> Result<Delta, DeltaError> {
-        let mut done = self.clone();
-        done.apply_in_place(state)?;
+        let notes = self.carry_out(state)?;
+        let mut done = Delta::new(self.op, self.path.clone(), self.value.clone());
+        done.note(notes);
         Ok(done)
     }
 
     /// As [`Delta::apply`], with the notes made in the delta itself.
     pub fn apply_in_place(&mut self, state: &mut Tree) -> Result<(), DeltaError> {
+        let notes = self.carry_out(state)?;
+        self.note(notes);
+        Ok(())
+    }
+
+    fn note(&mut self, notes: Notes) {
+        self.previous = notes.previous;
+        self.created = notes.created;
+        self.positions = notes.positions;
+        self.member = notes.member;
+    }
+
+    fn carry_out(&self, state: &mut Tree) -> Result<Notes, DeltaError> {
         let count = self.path.segments().len();
         if count > MAX_SEGMENTS {
-            return Err(DeltaError::TooDeep { count });
+            return Err(DeltaError::TooDeep { path: self.path.prefix(SHOWN_SEGMENTS), count });
         }
-        self.created = 0;
-        self.previous = None;
         match self.op {
             Op::Set => self.set_in(state),
             Op::Delete => self.delete_in(state),
@@ -31,21 +57,29 @@ impl Delta {
     }
 
     /// The value, which this operation cannot do without.
-    fn needed(&self, wanted: &'static str) -> Result<Tree, DeltaError> {
-        self.value.clone().ok_or_else(|| DeltaError::Value {
-            op: self.op,
-            path: self.path.clone(),
-            wanted,
-        })
+    fn needed(&self, wanted: &'static str) -> Result<&Tree, DeltaError> {
+        self.value.as_ref().ok_or_else(|| self.unsuitable(wanted))
+    }
+
+    fn unsuitable(&self, wanted: &'static str) -> DeltaError {
+        DeltaError::Value { op: self.op, path: self.path.clone(), wanted }
     }
 
     fn missing(&self) -> DeltaError {
         DeltaError::Missing { op: self.op, path: self.path.clone() }
     }
 
+    fn no_element(&self, length: usize) -> DeltaError {
+        DeltaError::Index { op: self.op, path: self.path.clone(), length }
+    }
+
     fn mismatch(&self, depth: usize, found: Kind, wanted: &'static str) -> DeltaError {
         let (op, path, at) = (self.op, self.path.clone(), self.path.prefix(depth));
         DeltaError::Kind { op, path, at, found, wanted }
+    }
+
+    fn no_container(&self, depth: usize, found: Kind) -> DeltaError {
+        self.mismatch(depth, found, "an object or an array")
     }
 
     /// The value at the first `depth` segments of the path.
@@ -57,105 +91,74 @@ impl Delta {
             node = match node {
                 Node::Object(members) => members.get_mut(&*escape_key(segment)),
                 Node::Array(elements) => index(segment).and_then(|at| elements.get_mut(at)),
-                Node::Text(_) => return Err(self.mismatch(level, kind, "an object or an array")),
+                Node::Text(_) => return Err(self.no_container(level, kind)),
             }
             .ok_or_else(|| self.missing())?;
         }
         Ok(node)
     }
 
-    fn set_in(&mut self, state: &mut Tree) -> Result<(), DeltaError> {
-        let value = self.needed("any value")?.0;
-        let segments = self.path.segments().to_vec();
-        let Some((last, above)) = segments.split_last() else {
-            self.previous = Some(Tree(std::mem::replace(&mut state.0, value)));
-            return Ok(());
-        };
+    fn set_in(&self, state: &mut Tree) -> Result<Notes, DeltaError> {
+        let segments = self.path.segments();
+        let value = self.needed("any value")?.0.clone().placed(segments.len());
         let mut node = &mut state.0;
-        for (level, segment) in above.iter().enumerate() {
+        let mut left = segments;
+        while let Some((segment, below)) = left.split_first() {
+            let level = segments.len() - left.len();
+            left = below;
             node.expand();
             let kind = node.kind();
-            let key = escape_key(segment);
             node = match node {
-                Node::Object(members) if !members.contains_key(&*key) => {
-                    self.created = above.len() - level;
-                    let value = wrap(segments.get(level + 1..).unwrap_or_default(), value);
-                    self.insert_member(members, &key, value);
-                    return Ok(());
+                Node::Object(members) => {
+                    let key = escape_key(segment);
+                    let Some(at) = members.get_index_of(&*key) else {
+                        let place = self.member.unwrap_or(usize::MAX).min(members.len());
+                        members.shift_insert(place, Key::new(segment), wrap(below, value));
+                        let (created, member) = (below.len(), self.member);
+                        return Ok(Notes { created, member, ..Notes::default() });
+                    };
+                    members.get_index_mut(at).map(|(_, member)| member)
                 }
-                Node::Object(members) => members.get_mut(&*key).ok_or_else(|| self.missing())?,
                 Node::Array(elements) => {
                     let length = elements.len();
-                    let found = index(segment).and_then(|at| elements.get_mut(at));
-                    found.ok_or_else(|| self.no_element(length))?
+                    let at = index(segment).ok_or_else(|| self.no_element(length))?;
+                    if at == length && below.is_empty() {
+                        elements.push(value);
+                        return Ok(Notes::default());
+                    }
+                    Some(elements.get_mut(at).ok_or_else(|| self.no_element(length))?)
                 }
-                Node::Text(_) => return Err(self.mismatch(level, kind, "an object or an array")),
-            };
+                Node::Text(_) => return Err(self.no_container(level, kind)),
+            }
+            .ok_or_else(|| self.missing())?;
         }
+        let previous = Some(Tree(mem::replace(node, value)));
+        Ok(Notes { previous, ..Notes::default() })
+    }
+
+    fn delete_in(&self, state: &mut Tree) -> Result<Notes, DeltaError> {
+        let Some((above, last)) = self.path.split_last() else {
+            let previous = Some(Tree(mem::replace(&mut state.0, Node::null())));
+            return Ok(Notes { previous, ..Notes::default() });
+        };
+        let node = self.reach(state, above.len())?;
         node.expand();
         let kind = node.kind();
         match node {
             Node::Object(members) => {
-                let key = escape_key(last);
-                match members.get_mut(&*key) {
-                    Some(member) => self.previous = Some(Tree(std::mem::replace(member, value))),
-                    None => self.insert_member(members, &key, value),
-                }
-                Ok(())
-            }
-            Node::Array(elements) => {
-                let length = elements.len();
-                match index(last) {
-                    Some(at) if at == length => elements.push(value),
-                    Some(at) => {
-                        let element =
-                            elements.get_mut(at).ok_or_else(|| self.no_element(length))?;
-                        self.previous = Some(Tree(std::mem::replace(element, value)));
-                    }
-                    None => return Err(self.no_element(length)),
-                }
-                Ok(())
-            }
-            Node::Text(_) => Err(self.mismatch(above.len(), kind, "an object or an array")),
-        }
-    }
-
-    /// Adds a member at the end, or where it was before.
-    fn insert_member(&self, members: &mut Members, key: &str, value: Node) {
-        let at = self.member.unwrap_or(members.len()).min(members.len());
-        members.shift_insert(at, key.into(), value);
-    }
-
-    fn no_element(&self, length: usize) -> DeltaError {
-        DeltaError::Index { op: self.op, path: self.path.clone(), length }
-    }
-
-    fn delete_in(&mut self, state: &mut Tree) -> Result<(), DeltaError> {
-        let Some((above, last)) = self.path.split_last() else {
-            self.previous = Some(Tree(std::mem::replace(&mut state.0, Node::null())));
-            return Ok(());
-        };
-        let (depth, last) = (above.len(), last.to_owned());
-        let node = self.reach(state, depth)?;
-        node.expand();
-        let kind = node.kind();
-        let removed = match node {
-            Node::Object(members) => {
-                let found = members.shift_remove_full(&*escape_key(&last));
+                let found = members.shift_remove_full(&*escape_key(last));
                 let (member, _, removed) = found.ok_or_else(|| self.missing())?;
-                (self.member, self.positions) = (Some(member), Vec::new());
-                removed
+                let previous = Some(Tree(removed));
+                Ok(Notes { previous, member: Some(member), ..Notes::default() })
             }
             Node::Array(elements) => {
-                let found = index(&last).filter(|at| *at < elements.len());
+                let found = index(last).filter(|at| *at < elements.len());
                 let at = found.ok_or_else(|| self.missing())?;
-                (self.member, self.positions) = (None, vec![at]);
-                elements.remove(at)
+                let previous = Some(Tree(elements.remove(at)));
+                Ok(Notes { previous, positions: vec![at], ..Notes::default() })
             }
-            Node::Text(_) => return Err(self.mismatch(depth, kind, "an object or an array")),
-        };
-        self.previous = Some(Tree(removed));
-        Ok(())
+            Node::Text(_) => Err(self.no_container(above.len(), kind)),
+        }
     }
 
     /// The array at the path.
@@ -170,29 +173,40 @@ impl Delta {
         }
     }
 
-    fn push_in(&mut self, state: &mut Tree) -> Result<(), DeltaError> {
-        let value = self.needed("any value")?.0;
+    fn push_in(&self, state: &mut Tree) -> Result<Notes, DeltaError> {
+        let value = self.needed("any value")?.0.clone().placed(self.path.segments().len() + 1);
         let elements = self.array(state)?;
-        let mut positions = self.positions.clone();
-        if positions.is_empty() {
-            positions.push(elements.len());
+        let length = elements.len();
+        if self.positions.is_empty() {
+            elements.push(value);
+            return Ok(Notes { positions: vec![length], ..Notes::default() });
         }
-        let most = elements.len();
-        let fits = |(added, &at): (usize, &usize)| at <= most + added;
-        if !positions.iter().enumerate().all(fits) || !ascending(&positions) {
-            return Err(self.no_element(most));
+        let fits = |(added, &at): (usize, &usize)| at <= length + added;
+        if !ascending(&self.positions) || !self.positions.iter().enumerate().all(fits) {
+            return Err(self.no_element(length));
         }
-        for at in &positions {
-            elements.insert(*at, value.clone());
-        }
-        self.positions = positions;
-        Ok(())
+        let spelled = self.spelled();
+        let values = spelled.iter().cloned().chain(std::iter::repeat(value));
+        let new: Vec<(usize, Node)> = self.positions.iter().copied().zip(values).collect();
+        insert_all(elements, new);
+        let previous = self.previous.clone().filter(|_| !spelled.is_empty());
+        Ok(Notes { previous, positions: self.positions.clone(), ..Notes::default() })
     }
 
-    fn pull_in(&mut self, state: &mut Tree) -> Result<(), DeltaError> {
+    /// The elements as they were spelled when they were removed, if one differed from the value in that.
+    fn spelled(&self) -> Vec<Node> {
+        let previous = self.previous.as_ref().map(|previous| previous.0.expanded());
+        match previous.as_deref() {
+            Some(Node::Array(spelled)) if spelled.len() == self.positions.len() => spelled.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn pull_in(&self, state: &mut Tree) -> Result<Notes, DeltaError> {
         let value = self.needed("any value")?;
         let elements = self.array(state)?;
-        let is_it = |node: &Node| Tree(node.clone()).is_same(&value);
+        let (kind, wanted) = (value.kind(), canonical(value));
+        let is_it = |node: &Node| node.kind() == kind && node.canonical() == wanted;
         let positions: Vec<usize> = if self.positions.is_empty() {
             (0..).zip(elements.iter()).filter(|(_, node)| is_it(node)).map(|(at, _)| at).collect()
         } else {
@@ -201,37 +215,39 @@ impl Delta {
         if !ascending(&positions) {
             return Err(self.no_element(elements.len()));
         }
-        let other = positions.iter().find(|at| !elements.get(**at).is_some_and(&is_it));
+        let other = positions.iter().find(|at| !elements.get(**at).is_some_and(is_it));
         if let Some(&position) = other {
             return Err(DeltaError::Other { op: self.op, path: self.path.clone(), position });
         }
-        let mut at = 0;
-        elements.retain(|_| {
-            at += 1;
-            positions.binary_search(&(at - 1)).is_err()
-        });
-        self.positions = positions;
-        Ok(())
+        let mut place = 0..;
+        let removed: Vec<Node> = elements
+            .extract_if(.., |_| place.next().is_some_and(|at| positions.binary_search(&at).is_ok()))
+            .collect();
+        let text = value.to_line();
+        let differ = removed.iter().any(|node| Tree(node.clone()).to_line() != text);
+        let previous = differ.then(|| Tree(Node::Array(removed)));
+        Ok(Notes { previous, positions, ..Notes::default() })
     }
 
-    fn increment_in(&mut self, state: &mut Tree) -> Result<(), DeltaError> {
+    fn increment_in(&self, state: &mut Tree) -> Result<Notes, DeltaError> {
         let wanted = "a number";
         let value = self.needed(wanted)?;
         if value.kind() != Kind::Number {
-            return Err(DeltaError::Value { op: self.op, path: self.path.clone(), wanted });
+            return Err(self.unsuitable(wanted));
         }
         let depth = self.path.segments().len();
         let node = self.reach(state, depth)?;
-        let kind = node.kind();
+        let Node::Text(was) = node else {
+            return Err(self.mismatch(depth, node.kind(), wanted));
+        };
+        let kind = Tree(Node::Text(was.clone())).kind();
         if kind != Kind::Number {
             return Err(self.mismatch(depth, kind, wanted));
         }
-        let was = Tree(node.clone());
-        let sum = number::add(&was.to_line(), &value.to_line());
+        let sum = number::add(was.as_str(), &value.to_line());
         let sum = sum.map_err(|sum| DeltaError::Range { path: self.path.clone(), sum })?;
-        *node = Node::Text(crate::tree::Slice::whole(&sum));
-        self.previous = Some(was);
-        Ok(())
+        let previous = mem::replace(node, Node::Text(Slice::whole(&sum)));
+        Ok(Notes { previous: Some(Tree(previous)), ..Notes::default() })
     }
 }
 
@@ -239,17 +255,22 @@ fn ascending(positions: &[usize]) -> bool {
     positions.is_sorted_by(|a, b| a < b)
 }
 
-/// `value` inside objects with these keys, the first outermost.
-fn wrap(keys: &[Box<str>], value: Node) -> Node {
-    keys.iter()
-        .rev()
-        .fold(value, |inner, key| Node::Object(Members::from([(escape_key(key).into(), inner)])))
+/// Inserts elements, each at the place that it has afterwards, in ascending order.
+fn insert_all(elements: &mut Vec<Node>, new: Vec<(usize, Node)>) {
+    let first = new.first().map_or(elements.len(), |(at, _)| *at);
+    let mut rest = elements.split_off(first.min(elements.len())).into_iter();
+    for (at, node) in new {
+        let before = at.saturating_sub(elements.len());
+        elements.extend(rest.by_ref().take(before));
+        elements.push(node);
+    }
+    elements.extend(rest);
 }
 
-impl Path {
-    /// Whether a change here can change what is at `other`.
-    #[must_use]
-    pub fn meets(&self, other: &Path) -> bool {
-        self.segments().iter().zip(other.segments()).all(|(a, b)| a == b)
+/// `value` inside objects with these keys, the first outermost.
+fn wrap(keys: &[Box<str>], mut value: Node) -> Node {
+    for key in keys.iter().rev() {
+        value = Node::Object(Members::from([(Key::new(key), value)]));
     }
+    value
 }

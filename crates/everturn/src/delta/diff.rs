@@ -1,7 +1,7 @@
 //! What has changed between two states.
 
-use super::{Delta, MAX_SEGMENTS, Path};
-use crate::tree::{Kind, Tree};
+use super::{Delta, MAX_SEGMENTS, Path, Spelling};
+use crate::tree::{Members, Node, Tree};
 
 /// Deltas that turn `from` into `to`, in the order of `from`.
 ///
@@ -20,55 +20,66 @@ use crate::tree::{Kind, Tree};
 #[must_use]
 pub fn diff(from: &Tree, to: &Tree) -> Vec<Delta> {
     let mut deltas = Vec::new();
-    compare(&Path::array::<&str>([]), from, to, &mut deltas);
+    compare(&Path::root().spelled(Spelling::Dotted), &from.0, &to.0, &mut deltas);
     deltas
 }
 
 /// Goes no deeper than paths can.
-fn compare(path: &Path, from: &Tree, to: &Tree, deltas: &mut Vec<Delta>) {
-    if from.is_same(to) {
-        return;
-    }
+fn compare(path: &Path, from: &Node, to: &Node, deltas: &mut Vec<Delta>) {
     let deep = path.segments().len() >= MAX_SEGMENTS;
-    match (from.kind(), to.kind()) {
-        (Kind::Object, Kind::Object) if !deep => compare_objects(path, from, to, deltas),
-        (Kind::Array, Kind::Array) if !deep => compare_arrays(path, from, to, deltas),
-        _ => deltas.push(Delta::set(readable(path), to.clone())),
-    }
-}
-
-fn compare_objects(path: &Path, from: &Tree, to: &Tree, deltas: &mut Vec<Delta>) {
-    let after: std::collections::HashMap<String, Tree> = to.children().into_iter().collect();
-    let before = from.children();
-    for (key, value) in &before {
-        match after.get(key) {
-            Some(new) => compare(&path.join(key), value, new, deltas),
-            None => deltas.push(Delta::delete(readable(&path.join(key)))),
+    if !deep {
+        match (&*from.expanded(), &*to.expanded()) {
+            (Node::Object(from), Node::Object(after)) => {
+                let known = deltas.len();
+                if compare_members(path, from, after, deltas).is_none() {
+                    deltas.truncate(known);
+                    deltas.push(Delta::set(path.clone(), Tree(to.clone())));
+                }
+                return;
+            }
+            (Node::Array(from), Node::Array(to)) => {
+                return compare_elements(path, from, to, deltas);
+            }
+            _ => {}
         }
     }
-    let known: std::collections::HashSet<&str> =
-        before.iter().map(|(key, _)| key.as_str()).collect();
-    for (key, value) in to.children() {
-        if !known.contains(key.as_str()) {
-            deltas.push(Delta::set(readable(&path.join(&key)), value));
+    if !from.is_same(to) {
+        deltas.push(Delta::set(path.clone(), Tree(to.clone())));
+    }
+}
+
+/// Nothing, if a member differs that no path can name: its key has half a surrogate pair.
+fn compare_members(
+    path: &Path,
+    from: &Members,
+    to: &Members,
+    deltas: &mut Vec<Delta>,
+) -> Option<()> {
+    for (key, before) in from {
+        match (to.get(key), key.characters()) {
+            (Some(after), _) if before.has_text_of(after) => {}
+            (Some(after), Some(key)) => compare(&path.join(&key), before, after, deltas),
+            (Some(after), None) if before.is_same(after) => {}
+            (None, Some(key)) => deltas.push(Delta::delete(path.join(&key))),
+            (_, None) => return None,
         }
     }
+    for (key, after) in to.iter().filter(|(key, _)| !from.contains_key(*key)) {
+        deltas.push(Delta::set(path.join(&key.characters()?), Tree(after.clone())));
+    }
+    Some(())
 }
 
-fn compare_arrays(path: &Path, from: &Tree, to: &Tree, deltas: &mut Vec<Delta>) {
-    let (before, after) = (from.children(), to.children());
-    for ((at, value), (_, new)) in before.iter().zip(&after) {
-        compare(&path.join(at), value, new, deltas);
+fn compare_elements(path: &Path, from: &[Node], to: &[Node], deltas: &mut Vec<Delta>) {
+    for (at, (before, after)) in from.iter().zip(to).enumerate() {
+        if !before.has_text_of(after) {
+            compare(&path.join(&at.to_string()), before, after, deltas);
+        }
     }
-    for (at, _) in before.iter().skip(after.len()).rev() {
-        deltas.push(Delta::delete(readable(&path.join(at))));
+    for at in (to.len()..from.len()).rev() {
+        deltas.push(Delta::delete(path.join(&at.to_string())));
     }
-    for (_, value) in after.into_iter().skip(before.len()) {
-        deltas.push(Delta::push(readable(path), value));
+    for after in to.iter().skip(from.len()) {
+        deltas.push(Delta::push(path.clone(), Tree(after.clone())));
     }
-}
-
-/// With dots, where that can be.
-fn readable(path: &Path) -> Path {
-    path.clone().spelled(super::Spelling::Dotted)
 }

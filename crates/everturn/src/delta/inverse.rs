@@ -6,56 +6,53 @@ use crate::tree::Tree;
 impl Delta {
     /// The delta that takes this one back, which was applied before.
     pub fn inverse(&self) -> Result<Delta, DeltaError> {
-        let no_way = || DeltaError::NoWayBack { op: self.op, path: self.path.clone() };
+        self.way_back()
+            .ok_or_else(|| DeltaError::NoWayBack { op: self.op, path: self.path.clone() })
+    }
+
+    fn way_back(&self) -> Option<Delta> {
         let path = self.path.clone();
-        match self.op {
-            Op::Set => Ok(match &self.previous {
-                Some(previous) => Delta::set(path, previous.clone()),
-                None => {
-                    let above = path.segments().len().saturating_sub(self.created);
-                    Delta::delete(path.prefix(above))
-                }
-            }),
-            Op::Increment => Ok(Delta::set(path, self.previous.clone().ok_or_else(no_way)?)),
-            Op::Push if self.positions.is_empty() => Err(no_way()),
-            Op::Push => Ok(self.with_op(Op::Pull)),
-            // Nothing was removed, and again nothing is there to be removed.
-            Op::Pull if self.positions.is_empty() => Ok(self.with_op(Op::Pull)),
-            Op::Pull => Ok(self.with_op(Op::Push)),
-            Op::Delete => self.undelete().ok_or_else(no_way),
-        }
-    }
-
-    fn with_op(&self, op: Op) -> Delta {
-        let positions = self.positions.clone();
-        Delta { positions, ..Delta::new(op, self.path.clone(), self.value.clone()) }
-    }
-
-    fn undelete(&self) -> Option<Delta> {
-        let previous = self.previous.clone()?;
-        match self.path.split_last() {
-            Some((above, _)) if !self.positions.is_empty() => {
-                let positions = self.positions.clone();
-                Some(Delta { positions, ..Delta::push(self.path.prefix(above.len()), previous) })
+        match (self.op, self.previous.clone()) {
+            (Op::Set | Op::Increment, Some(previous)) => Some(Delta::set(path, previous)),
+            (Op::Increment | Op::Delete, None) => None,
+            (Op::Set, None) => {
+                // What was created is removed, and never more than that: the whole state was there before.
+                let kept = path.segments().len().checked_sub(self.created).filter(|kept| *kept > 0);
+                kept.map(|kept| Delta::delete(path.prefix(kept)))
             }
-            _ => Some(Delta { member: self.member, ..Delta::set(self.path.clone(), previous) }),
+            (Op::Delete, Some(previous)) => match path.split_last() {
+                Some((above, _)) if !self.positions.is_empty() => {
+                    let positions = self.positions.clone();
+                    Some(Delta { positions, ..Delta::push(path.prefix(above.len()), previous) })
+                }
+                _ => Some(Delta { member: self.member, ..Delta::set(path, previous) }),
+            },
+            (Op::Push, _) if self.positions.is_empty() => None,
+            (Op::Push, _) => Some(Delta { op: Op::Pull, previous: None, ..self.clone() }),
+            // Nothing was removed, and again nothing is there to be removed.
+            (Op::Pull, _) if self.positions.is_empty() => Some(self.clone()),
+            (Op::Pull, _) => Some(Delta { op: Op::Push, ..self.clone() }),
         }
     }
 }
 
 /// Applies all of `deltas`, or none: then the place of the one that cannot be, and why.
+///
+/// When all are applied, they have all that taking them back needs.
 pub fn apply_group(deltas: &mut [Delta], state: &mut Tree) -> Result<(), (usize, DeltaError)> {
-    for at in 0..deltas.len() {
-        let Some(delta) = deltas.get_mut(at) else { break };
-        if let Err(error) = delta.apply_in_place(state) {
-            for done in deltas.iter().take(at).rev() {
-                // What was just applied can be taken back: the notes are fresh.
-                if let Ok(mut back) = done.inverse() {
-                    drop(back.apply_in_place(state));
+    let mut done: Vec<Delta> = Vec::with_capacity(deltas.len());
+    for (at, delta) in deltas.iter().enumerate() {
+        match delta.apply(state) {
+            Ok(delta) => done.push(delta),
+            Err(error) => {
+                for delta in done.iter().rev() {
+                    // What was just applied can be taken back: the notes are fresh.
+                    drop(delta.inverse().and_then(|back| back.apply(state)));
                 }
+                return Err((at, error));
             }
-            return Err((at, error));
         }
     }
+    deltas.iter_mut().zip(done).for_each(|(delta, done)| *delta = done);
     Ok(())
 }

@@ -2,18 +2,19 @@
 
 /// The sum of two JSON numbers; an error holds what cannot be written as one.
 ///
-/// Integers are added exactly. If a fraction or an exponent is involved, the sum is that of 64-bit
-/// floating-point numbers.
+/// Integers of up to 38 digits are added exactly, longer ones not at all. If a fraction or an exponent is
+/// involved, the sum is that of 64-bit floating-point numbers.
 pub(super) fn add(a: &str, b: &str) -> Result<String, String> {
-    if let (Ok(a), Ok(b)) = (a.parse::<i128>(), b.parse::<i128>()) {
-        return a.checked_add(b).map(|sum| sum.to_string()).ok_or_else(|| format!("{a} + {b}"));
-    }
-    let (Ok(left), Ok(right)) = (a.parse::<f64>(), b.parse::<f64>()) else {
-        return Err(format!("{a} + {b}"));
+    let is_integer = |text: &str| !text.contains(['.', 'e', 'E']);
+    let sum = if is_integer(a) && is_integer(b) {
+        let sum = |a: i128, b: i128| a.checked_add(b).map(|sum| sum.to_string());
+        a.parse().ok().zip(b.parse().ok()).and_then(|(a, b)| sum(a, b))
+    } else {
+        let sum = |a: f64, b: f64| Some(a + b).filter(|sum| sum.is_finite());
+        let sum = a.parse().ok().zip(b.parse().ok()).and_then(|(a, b)| sum(a, b));
+        sum.and_then(|sum| serde_json::to_string(&sum).ok())
     };
-    let sum = left + right;
-    let text = serde_json::to_string(&sum).unwrap_or_default();
-    if sum.is_finite() { Ok(text) } else { Err(format!("{a} + {b}")) }
+    sum.ok_or_else(|| format!("{a} + {b}"))
 }
 
 #[cfg(test)]
@@ -35,6 +36,9 @@ mod tests {
         check("1e3", "1", "1001.0");
         assert!(add("1e308", "1e308").is_err());
         let huge = "170141183460469231731687303715884105727";
-        assert!(add(huge, "1").is_err());
+        assert_eq!(add(huge, "1"), Err(format!("{huge} + 1")));
+        assert_eq!(add(huge, "-1").as_deref(), Ok("170141183460469231731687303715884105726"));
+        // One more digit: a sum of floating-point numbers would lose most of them.
+        assert!(add("1000000000000000000000000000000000000000", "1").is_err());
     }
 }

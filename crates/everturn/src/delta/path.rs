@@ -88,6 +88,12 @@ impl Path {
         self
     }
 
+    /// Whether a change here can change what is at `other`.
+    #[must_use]
+    pub fn meets(&self, other: &Path) -> bool {
+        self.segments().iter().zip(other.segments()).all(|(a, b)| a == b)
+    }
+
     /// The place above, and the last segment; the whole state has none.
     #[must_use]
     pub fn split_last(&self) -> Option<(&[Box<str>], &str)> {
@@ -105,10 +111,13 @@ impl Eq for Path {}
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = |segment: &str| !segment.contains(char::is_control);
         match self.spelling() {
             _ if self.segments.is_empty() => f.write_str("the whole state"),
-            Spelling::Dotted => f.write_str(&self.segments.join(".")),
-            Spelling::Array => {
+            Spelling::Dotted if self.segments.iter().all(|segment| plain(segment)) => {
+                f.write_str(&self.segments.join("."))
+            }
+            _ => {
                 let text = serde_json::to_string(&self.segments).map_err(|_| fmt::Error)?;
                 f.write_str(&text)
             }

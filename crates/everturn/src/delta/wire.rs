@@ -46,6 +46,9 @@ impl DeltaText<'_> {
     pub(crate) fn to_delta(&self, slice: &Slice) -> Result<Delta, String> {
         let op = Op::parse(&self.op).ok_or_else(|| format!("{:?} is no operation", self.op))?;
         let path = parse_path(self.path.get())?;
+        if self.created > 0 && self.created >= path.segments().len() {
+            return Err(format!("set at {path}: it cannot have {} parents", self.created));
+        }
         Ok(Delta {
             op,
             path,

@@ -79,7 +79,11 @@ pub fn key_is(raw: &[u8], key: &str) -> bool {
 #[must_use]
 pub fn unescape(raw: &[u8]) -> Cow<'_, [u8]> {
     let inner = raw.strip_prefix(b"\"").unwrap_or(raw);
-    let inner = inner.strip_suffix(b"\"").unwrap_or(inner);
+    unescape_inner(inner.strip_suffix(b"\"").unwrap_or(inner))
+}
+
+/// As [`unescape`], of a string without its quotes.
+pub(crate) fn unescape_inner(inner: &[u8]) -> Cow<'_, [u8]> {
     if !inner.contains(&b'\\') {
         return Cow::Borrowed(inner);
     }

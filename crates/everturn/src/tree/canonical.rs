@@ -1,8 +1,9 @@
 //! One text for each value, however its file spells it, and the checksum of that text.
 //!
 //! The form is that of RFC 8785: no white space, keys sorted by their UTF-16 units, strings with the fewest
-//! escapes, numbers as ECMAScript prints them. Integers are kept as their digits, however many: two different
-//! ones never get the same text.
+//! escapes, numbers as ECMAScript prints them. Only integers differ: they keep their digits, however many, so
+//! that two different ones never get the same text. One of more than 21 digits that is exactly a floating-point
+//! number is written as that.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -11,9 +12,13 @@ use std::ops::Range;
 
 use sha2::{Digest as _, Sha256};
 
-use super::Tree;
-use super::expand::escape_into;
-use crate::json::{self, Container, Scanner, Visit};
+use super::expand::{escape_into, without_quotes};
+use super::marks::{Marks, trimmed};
+use super::{Node, Tree};
+use crate::json::{self, Container};
+
+/// How many digits ECMAScript prints before it uses an exponent.
+const INTEGER_DIGITS: usize = 21;
 
 /// A checksum as the files hold it: `sha256:` and 64 digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,127 +40,164 @@ pub fn digest(tree: &Tree) -> Digest {
 /// The canonical text of a value.
 #[must_use]
 pub fn canonical(tree: &Tree) -> String {
-    let text = tree.to_line();
-    let mut outline = Outline { text: &text, nodes: Vec::new(), open: Vec::new(), key: None };
-    // The text of a tree is valid, so there is nothing to complain about; a number ends with the text.
-    let mut scanner = Scanner::new();
-    if scanner.feed_with(text.as_bytes(), &mut outline).is_err() || outline.nodes.is_empty() {
-        outline.scalar(0, text.len() as u64);
-    }
-    let nodes = outline.nodes;
-    let mut out = String::with_capacity(text.len());
-    write(&nodes, &mut out);
-    out
+    tree.0.canonical()
 }
 
-/// One value of the text, with the places of those it holds.
-struct Place<'t> {
-    key: Option<&'t str>,
+impl Node {
+    pub(crate) fn canonical(&self) -> String {
+        let mut outline = Outline::default();
+        outline.node("", self);
+        outline.write()
+    }
+}
+
+/// A value, with its key if it is a member of an object.
+struct Value<'t> {
+    /// What stands between the quotes.
+    key: &'t str,
     content: Content<'t>,
 }
 
 enum Content<'t> {
     Scalar(&'t str),
-    Holds(Container, Vec<usize>),
+    /// What it holds, as a part of the order.
+    Holds(Container, Range<usize>),
 }
 
-/// Collects all values of a text.
+/// All values of a tree, each after those it holds.
+#[derive(Default)]
 struct Outline<'t> {
-    text: &'t str,
-    nodes: Vec<Place<'t>>,
-    open: Vec<usize>,
-    key: Option<Range<usize>>,
+    values: Vec<Value<'t>>,
+    /// For each container the places of what it holds, side by side and sorted.
+    order: Vec<usize>,
+    /// The places of values whose container goes on.
+    waiting: Vec<usize>,
+    /// Memory for sorting.
+    keyed: Vec<(Cow<'t, [u8]>, usize)>,
+    /// About how long all of it is.
+    length: usize,
 }
 
-fn place(at: u64) -> usize {
-    usize::try_from(at).unwrap_or(usize::MAX)
-}
+/// How many bytes of text are reckoned for each value.
+const BYTES_PER_VALUE: usize = 16;
 
 impl<'t> Outline<'t> {
-    fn add(&mut self, content: Content<'t>) {
-        let key = self.key.take().and_then(|key| self.text.get(key));
-        let index = self.nodes.len();
-        if let Some(parent) = self.open.last().and_then(|parent| self.nodes.get_mut(*parent))
-            && let Content::Holds(_, children) = &mut parent.content
-        {
-            children.push(index);
+    /// Only what a path led into is taken apart, so this goes not much deeper than paths do.
+    fn node(&mut self, key: &'t str, node: &'t Node) {
+        let first = self.waiting.len();
+        match node {
+            Node::Text(slice) => self.text(key, slice.as_str()),
+            Node::Array(elements) => {
+                elements.iter().for_each(|element| self.node("", element));
+                self.close(Container::Array, key, first);
+            }
+            Node::Object(members) => {
+                members.iter().for_each(|(key, member)| self.node(key.inner(), member));
+                self.close(Container::Object, key, first);
+            }
         }
-        self.nodes.push(Place { key, content });
-    }
-}
-
-impl Visit for Outline<'_> {
-    fn opened(&mut self, container: Container, _start: u64) {
-        self.add(Content::Holds(container, Vec::new()));
-        self.open.push(self.nodes.len() - 1);
     }
 
-    fn closed(&mut self, _end: u64) {
-        self.open.pop();
-    }
-
-    fn key(&mut self, start: u64, end: u64) {
-        self.key = Some(place(start)..place(end));
-    }
-
-    fn scalar(&mut self, start: u64, end: u64) {
-        let text = self.text.get(place(start)..place(end)).unwrap_or_default();
-        self.add(Content::Scalar(text));
-    }
-}
-
-/// What is still to be written: a value, or the end of a container.
-enum Todo {
-    Value { index: usize, first: bool },
-    End(char),
-}
-
-fn write(nodes: &[Place<'_>], out: &mut String) {
-    let mut todo = vec![Todo::Value { index: 0, first: true }];
-    while let Some(next) = todo.pop() {
-        let (index, first) = match next {
-            Todo::End(bracket) => {
-                out.push(bracket);
+    fn text(&mut self, key: &'t str, text: &'t str) {
+        if !text.starts_with(['{', '[']) {
+            return self.add(key, Content::Scalar(text));
+        }
+        self.values.reserve(text.len() / BYTES_PER_VALUE);
+        // The keys of open containers, and which waiting value is the first that they hold.
+        let mut open: Vec<(&'t str, usize)> = Vec::new();
+        let (mut key, mut start) = (key, 0);
+        for at in Marks::new(text) {
+            let part = text.get(trimmed(text, start..at)).unwrap_or_default();
+            start = at + 1;
+            let mark = text.as_bytes().get(at);
+            if mark == Some(&b':') {
+                key = without_quotes(part);
                 continue;
             }
-            Todo::Value { index, first } => (index, first),
-        };
-        let Some(node) = nodes.get(index) else { continue };
-        if !first {
-            out.push(',');
+            if !part.is_empty() {
+                self.length += key.len() + part.len() + 4;
+                self.add(key, Content::Scalar(part));
+            }
+            match mark {
+                Some(b'{' | b'[') => open.push((key, self.waiting.len())),
+                Some(b'}') => self.close_last(Container::Object, &mut open),
+                Some(b']') => self.close_last(Container::Array, &mut open),
+                _ => {}
+            }
+            key = "";
         }
-        if let Some(key) = node.key {
-            write_string(key, out);
-            out.push(':');
+    }
+
+    fn close_last(&mut self, container: Container, open: &mut Vec<(&'t str, usize)>) {
+        if let Some((key, first)) = open.pop() {
+            self.close(container, key, first);
         }
-        match &node.content {
-            Content::Scalar(text) if text.starts_with('"') => write_string(text, out),
-            Content::Scalar(text) => out.push_str(&number(text)),
-            Content::Holds(container, children) => {
-                let (opening, closing, children) = match container {
-                    Container::Array => ('[', ']', Cow::Borrowed(children)),
-                    Container::Object => ('{', '}', Cow::Owned(sorted(nodes, children))),
-                };
-                out.push(opening);
-                todo.push(Todo::End(closing));
-                let entries = children.iter().enumerate().rev();
-                todo.extend(entries.map(|(at, &index)| Todo::Value { index, first: at == 0 }));
+    }
+
+    fn add(&mut self, key: &'t str, content: Content<'t>) {
+        self.waiting.push(self.values.len());
+        self.values.push(Value { key, content });
+    }
+
+    /// A container holds all that is waiting from `first` on.
+    fn close(&mut self, container: Container, key: &'t str, first: usize) {
+        let start = self.order.len();
+        match container {
+            Container::Array => self.order.extend(self.waiting.drain(first..)),
+            Container::Object => self.sort_members(first),
+        }
+        self.add(key, Content::Holds(container, start..self.order.len()));
+    }
+
+    /// Puts members into the order of their keys; of those with the same key, the last.
+    fn sort_members(&mut self, first: usize) {
+        self.keyed.clear();
+        for index in self.waiting.drain(first..) {
+            let key = self.values.get(index).map_or("", |value| value.key);
+            self.keyed.push((json::unescape_inner(key.as_bytes()), index));
+        }
+        // A later member is a later value, so the last one of equals comes first.
+        self.keyed.sort_unstable_by(|(a, at), (b, bt)| by_utf16(a, b).then(bt.cmp(at)));
+        self.keyed.dedup_by(|(a, _), (b, _)| a == b);
+        self.order.extend(self.keyed.iter().map(|(_, index)| index));
+    }
+
+    fn write(&self) -> String {
+        let mut out = String::with_capacity(self.length);
+        let mut open: Vec<(Range<usize>, char)> = Vec::new();
+        // The whole is the last value.
+        let mut next = self.values.last();
+        loop {
+            if let Some(value) = next {
+                match &value.content {
+                    Content::Scalar(text) => write_scalar(text, &mut out),
+                    Content::Holds(container, parts) => {
+                        let (opening, closing) = match container {
+                            Container::Array => ('[', ']'),
+                            Container::Object => ('{', '}'),
+                        };
+                        out.push(opening);
+                        open.push((parts.clone(), closing));
+                    }
+                }
+            }
+            let Some((parts, closing)) = open.last_mut() else { return out };
+            let (closing, part) = (*closing, parts.next().and_then(|part| self.order.get(part)));
+            next = part.and_then(|part| self.values.get(*part));
+            let Some(value) = next else {
+                out.push(closing);
+                open.pop();
+                continue;
+            };
+            if !out.ends_with(['[', '{']) {
+                out.push(',');
+            }
+            if closing == '}' {
+                write_string(value.key, &mut out);
+                out.push(':');
             }
         }
     }
-}
-
-/// The members of an object by their keys; of those with the same key, the last.
-fn sorted(nodes: &[Place<'_>], children: &[usize]) -> Vec<usize> {
-    let key = |index: &usize| {
-        let key = nodes.get(*index).and_then(|node| node.key).unwrap_or_default();
-        json::unescape(key.as_bytes())
-    };
-    let mut keyed: Vec<(Cow<'_, [u8]>, usize)> =
-        children.iter().rev().map(|index| (key(index), *index)).collect();
-    keyed.sort_by(|(a, _), (b, _)| by_utf16(a, b));
-    keyed.dedup_by(|(a, _), (b, _)| a == b);
-    keyed.into_iter().map(|(_, index)| index).collect()
 }
 
 /// Compares as UTF-16 does: characters beyond 16 bits come before those from U+E000 on.
@@ -170,14 +212,22 @@ fn by_utf16(a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
-fn write_string(raw: &str, out: &mut String) {
-    if !raw.contains('\\') {
-        out.push_str(raw);
-        return;
+/// A string, given without its quotes.
+fn write_string(inner: &str, out: &mut String) {
+    out.push('"');
+    match json::unescape_inner(inner.as_bytes()) {
+        Cow::Borrowed(_) => out.push_str(inner),
+        Cow::Owned(bytes) => escape_into(&bytes, out),
     }
     out.push('"');
-    escape_into(&json::unescape(raw.as_bytes()), out);
-    out.push('"');
+}
+
+fn write_scalar(text: &str, out: &mut String) {
+    if text.starts_with('"') {
+        write_string(without_quotes(text), out);
+    } else {
+        out.push_str(&number(text));
+    }
 }
 
 /// A number, `true`, `false` or `null` in its canonical form.
@@ -186,12 +236,14 @@ fn number(text: &str) -> Cow<'_, str> {
     if text == "-0" {
         return Cow::Borrowed("0");
     }
+    let is_integer = digits.bytes().all(|byte| byte.is_ascii_digit());
     if !digits.starts_with(|first: char| first.is_ascii_digit())
-        || digits.bytes().all(|byte| byte.is_ascii_digit())
+        || is_integer && digits.len() <= INTEGER_DIGITS
     {
         return Cow::Borrowed(text);
     }
     match text.parse::<f64>() {
+        Ok(number) if is_integer && format!("{number:.0}") != text => Cow::Borrowed(text),
         Ok(number) if number.is_finite() => Cow::Owned(ecmascript(number)),
         _ => Cow::Borrowed(text),
     }

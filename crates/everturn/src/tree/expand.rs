@@ -1,13 +1,12 @@
 //! Containers taken apart, one level at a time.
 
-use std::borrow::Cow;
-use std::fmt;
+use std::borrow::{Borrow, Cow};
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
-use serde::Deserializer as _;
-use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::marks::Entries;
 use super::{Kind, Members, Node, Slice, index};
 use crate::json;
 
@@ -18,10 +17,11 @@ pub(super) fn only_value(text: &str) -> Result<Range<usize>, json::Bad> {
         let start = text.len() - text.trim_ascii_start().len();
         return Ok(start..start + raw.get().len());
     }
-    let start = json::find(text.as_bytes(), |byte| !byte.is_ascii_whitespace());
+    let is_space = |byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
+    let start = json::find(text.as_bytes(), |byte| !is_space(byte));
     let end = json::value_end(text.as_bytes(), start)?;
     let after = text.as_bytes().get(end..).unwrap_or_default();
-    match after.iter().enumerate().find(|(_, byte)| !byte.is_ascii_whitespace()) {
+    match after.iter().enumerate().find(|&(_, &byte)| !is_space(byte)) {
         None => Ok(start..end),
         Some((at, &byte)) => {
             let reason = json::Reason::Unexpected { byte, wanted: "the end of the value" };
@@ -30,7 +30,79 @@ pub(super) fn only_value(text: &str) -> Result<Range<usize>, json::Bad> {
     }
 }
 
-/// A key as it stands between quotes, with the fewest escapes.
+/// A key of an object. Keys are the same if they stand for the same characters.
+#[derive(Debug, Clone)]
+pub(crate) struct Key {
+    /// What stands between the quotes, with the fewest escapes.
+    normal: Box<str>,
+    /// What stands between the quotes in the text, if that is something else.
+    spelled: Option<Box<str>>,
+}
+
+impl Key {
+    /// The key that stands for these characters.
+    pub(crate) fn new(characters: &str) -> Key {
+        Key { normal: escape_key(characters).into(), spelled: None }
+    }
+
+    /// A key with its quotes, as it stands in a text.
+    fn from_text(raw: &str) -> Key {
+        let inner = without_quotes(raw);
+        if !inner.contains('\\') {
+            return Key { normal: inner.into(), spelled: None };
+        }
+        let mut normal = String::with_capacity(inner.len());
+        escape_into(&json::unescape(raw.as_bytes()), &mut normal);
+        let spelled = (normal != inner).then(|| inner.into());
+        Key { normal: normal.into(), spelled }
+    }
+
+    /// What is to be written between the quotes.
+    pub(super) fn inner(&self) -> &str {
+        self.spelled.as_deref().unwrap_or(&self.normal)
+    }
+
+    /// The characters that it stands for; nothing if half a surrogate pair is among them.
+    pub(crate) fn characters(&self) -> Option<Cow<'_, str>> {
+        match json::unescape_inner(self.normal.as_bytes()) {
+            Cow::Borrowed(_) => Some(Cow::Borrowed(&self.normal)),
+            Cow::Owned(bytes) => String::from_utf8(bytes).ok().map(Cow::Owned),
+        }
+    }
+
+    /// The characters that it stands for, with a replacement for each that is none.
+    pub(super) fn shown(&self) -> String {
+        String::from_utf8_lossy(&json::unescape_inner(self.normal.as_bytes())).into_owned()
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        self.normal == other.normal
+    }
+}
+
+impl Eq for Key {}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.normal.hash(state);
+    }
+}
+
+/// Looked up by what [`escape_key`] makes of characters.
+impl Borrow<str> for Key {
+    fn borrow(&self) -> &str {
+        &self.normal
+    }
+}
+
+/// A string without its quotes.
+pub(super) fn without_quotes(raw: &str) -> &str {
+    raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')).unwrap_or(raw)
+}
+
+/// Characters as they stand between quotes, with the fewest escapes.
 pub(crate) fn escape_key(key: &str) -> Cow<'_, str> {
     let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
     if key.bytes().all(plain) {
@@ -39,22 +111,6 @@ pub(crate) fn escape_key(key: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(key.len() + 8);
     escape_into(key.as_bytes(), &mut out);
     Cow::Owned(out)
-}
-
-/// The characters that an escaped key stands for, as far as they are characters.
-pub(super) fn key_text(key: &str) -> String {
-    String::from_utf8_lossy(&json::unescape(key.as_bytes())).into_owned()
-}
-
-/// A key with its quotes, as it stands in a file, with the fewest escapes.
-fn normal_key(raw: &str) -> Box<str> {
-    let inner = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')).unwrap_or(raw);
-    if !inner.contains('\\') {
-        return inner.into();
-    }
-    let mut out = String::with_capacity(inner.len());
-    escape_into(&json::unescape(raw.as_bytes()), &mut out);
-    out.into()
 }
 
 /// Writes a string, given as what [`json::unescape`] makes of it, with the fewest escapes.
@@ -94,133 +150,44 @@ fn escape_text(text: &str, out: &mut String) {
 impl Node {
     /// Takes the value apart by one level, if it holds others.
     pub(crate) fn expand(&mut self) {
-        if let Node::Text(slice) = self {
-            match slice.as_str().bytes().next() {
-                Some(b'{') => *self = Node::Object(members(slice)),
-                Some(b'[') => *self = Node::Array(elements(slice)),
-                _ => {}
-            }
+        if let Some(apart) = self.apart() {
+            *self = apart;
         }
     }
-}
 
-fn members(slice: &Slice) -> Members {
-    let mut collect = serde_json::Deserializer::from_str(slice.as_str());
-    collect.deserialize_map(Collect(slice)).unwrap_or_else(|_| {
-        // A key that is not whole Unicode: the quick reader refuses it.
-        let text = slice.as_str();
-        let found = json::entries(text.as_bytes(), 0).ok().flatten();
-        let pairs = found.into_iter().flat_map(|entries| entries.list).map(|entry| {
-            let key = entry.key.and_then(|key| text.get(key)).unwrap_or_default();
-            let value = text.get(entry.value).unwrap_or_default();
-            (normal_key(key), Node::Text(slice.part(value)))
-        });
-        pairs.collect()
-    })
-}
+    /// The value, taken apart by one level if it holds others.
+    pub(crate) fn expanded(&self) -> Cow<'_, Node> {
+        self.apart().map_or(Cow::Borrowed(self), Cow::Owned)
+    }
 
-fn elements(slice: &Slice) -> Vec<Node> {
-    let raw: Vec<&RawValue> = serde_json::from_str(slice.as_str()).unwrap_or_default();
-    raw.into_iter().map(|raw| Node::Text(slice.part(raw.get()))).collect()
+    fn apart(&self) -> Option<Node> {
+        let Node::Text(slice) = self else { return None };
+        let entries = Entries::of(slice.as_str());
+        let value = |value| Node::Text(slice.part(value));
+        match self.kind() {
+            Kind::Object => {
+                // Of several with the same key, the last value takes the first one's place.
+                let member = |(key, text)| (Key::from_text(key), value(text));
+                let pairs = entries.filter_map(|(key, text)| Some((key?, text)));
+                Some(Node::Object(pairs.map(member).collect::<Members>()))
+            }
+            Kind::Array => Some(Node::Array(entries.map(|(_, text)| value(text)).collect())),
+            _ => None,
+        }
+    }
 }
 
 /// One value inside a text, without taking all of it apart.
 pub(super) fn child(slice: &Slice, segment: &str) -> Option<Slice> {
-    let node = Node::Text(slice.clone());
-    match node.kind() {
-        Kind::Object => {
-            let mut found = serde_json::Deserializer::from_str(slice.as_str());
-            match found.deserialize_map(Pick { key: segment }) {
-                Ok(raw) => raw.map(|raw| slice.part(raw.get())),
-                Err(_) => match members(slice).swap_remove(&*escape_key(segment))? {
-                    Node::Text(slice) => Some(slice),
-                    Node::Object(_) | Node::Array(_) => None,
-                },
-            }
+    let text = slice.as_str();
+    let mut entries = Entries::of(text);
+    let found = match text.bytes().next()? {
+        b'{' => {
+            let is_it = |raw: &str| json::key_is(raw.as_bytes(), segment);
+            entries.filter(|(key, _)| key.is_some_and(is_it)).last()
         }
-        Kind::Array => {
-            let at = index(segment)?;
-            let mut found = serde_json::Deserializer::from_str(slice.as_str());
-            let raw = found.deserialize_seq(Nth(at)).ok()??;
-            Some(slice.part(raw.get()))
-        }
+        b'[' => entries.nth(index(segment)?),
         _ => None,
-    }
-}
-
-/// Collects the members of an object.
-struct Collect<'s>(&'s Slice);
-
-impl<'de> Visitor<'de> for Collect<'_> {
-    type Value = Members;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
-        let mut members = Members::new();
-        while let Some((key, value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
-            members.insert(key.normal(), Node::Text(self.0.part(value.get())));
-        }
-        Ok(members)
-    }
-}
-
-/// A key, borrowed from the text where it has no escapes.
-#[derive(serde::Deserialize)]
-#[serde(transparent)]
-struct Key<'t>(#[serde(borrow)] Cow<'t, str>);
-
-impl Key<'_> {
-    fn normal(&self) -> Box<str> {
-        escape_key(&self.0).into()
-    }
-}
-
-/// Finds the last member with a key.
-struct Pick<'k> {
-    key: &'k str,
-}
-
-impl<'de> Visitor<'de> for Pick<'_> {
-    type Value = Option<&'de RawValue>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
-        while let Some(key) = map.next_key::<Key<'de>>()? {
-            if key.0 == self.key {
-                found = Some(map.next_value()?);
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(found)
-    }
-}
-
-/// Finds the element at an index.
-struct Nth(usize);
-
-impl<'de> Visitor<'de> for Nth {
-    type Value = Option<&'de RawValue>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        for _ in 0..self.0 {
-            if seq.next_element::<IgnoredAny>()?.is_none() {
-                return Ok(None);
-            }
-        }
-        let found = seq.next_element()?;
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(found)
-    }
+    };
+    found.map(|(_, value)| slice.part(value))
 }

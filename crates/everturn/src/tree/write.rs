@@ -1,8 +1,14 @@
 //! Trees written as text.
 
+use std::ops::Range;
+
+use super::marks::{Marks, trimmed};
 use super::{Node, Tree};
-use crate::document::{Layout, LineEnd, NonAscii, Style};
-use crate::json;
+use crate::document::{Layout, NonAscii, Style};
+
+/// How many levels of a pretty text have lines of their own. Below them the indents would become
+/// longer than all the rest, so there values stay on one line.
+const INDENTED_LEVELS: usize = 128;
 
 impl Tree {
     /// The value on one line, without any space between its parts.
@@ -14,6 +20,8 @@ impl Tree {
     }
 
     /// The value as the content of a file.
+    ///
+    /// In a pretty style, values more than 128 levels deep stay on one line.
     #[must_use]
     pub fn to_text(&self, style: &Style) -> String {
         let mut printer = Printer::new(*style);
@@ -28,35 +36,69 @@ impl Tree {
     }
 }
 
-/// Writes values one after the other, each in the layout that the style asks for.
-pub(crate) struct Printer {
-    pub(crate) out: String,
-    style: Style,
-    depth: usize,
-    /// The end of a line and the deepest indent that was needed so far.
+/// What stands between the parts of a value.
+struct Gaps {
+    layout: Layout,
+    /// A comma, the end of a line and the deepest indent that was needed so far.
     line: String,
     /// What one more level adds to an indent.
     indent: String,
+    /// How long the comma and the end of the line are.
+    before_indent: usize,
+}
+
+impl Gaps {
+    fn new(style: &Style) -> Gaps {
+        let line = [",", style.line_end.as_str()].concat();
+        let before_indent = line.len();
+        Gaps { layout: style.layout, line, indent: style.layout.indent(1), before_indent }
+    }
+
+    /// What stands before an entry that is `depth` levels deep, after a comma or without one.
+    #[inline]
+    fn before(&mut self, depth: usize, comma: bool) -> &str {
+        match self.layout {
+            Layout::Pretty(_) if depth <= INDENTED_LEVELS => {
+                let length = self.before_indent + depth * self.indent.len();
+                while self.line.len() < length {
+                    self.line.push_str(&self.indent);
+                }
+                self.line.get(usize::from(!comma)..length).unwrap_or_default()
+            }
+            Layout::Compact if comma => ",",
+            Layout::Spaced | Layout::Pretty(_) if comma => ", ",
+            _ => "",
+        }
+    }
+
+    fn colon(&self) -> &'static str {
+        if self.layout == Layout::Compact { ":" } else { ": " }
+    }
+}
+
+/// Writes values one after the other, in the layout that the style asks for.
+struct Printer {
+    out: String,
+    gaps: Gaps,
+    depth: usize,
+    /// Whether characters beyond ASCII are written as they are.
+    raw: bool,
 }
 
 impl Printer {
-    pub(crate) fn new(style: Style) -> Printer {
-        let line = match style.line_end {
-            LineEnd::Lf => "\n",
-            LineEnd::CrLf => "\r\n",
-        };
-        let indent = style.layout.indent(1);
-        Printer { out: String::new(), style, depth: 0, line: line.to_owned(), indent }
+    fn new(style: Style) -> Printer {
+        let raw = style.non_ascii == NonAscii::Raw;
+        Printer { out: String::new(), gaps: Gaps::new(&style), depth: 0, raw }
     }
 
-    pub(crate) fn node(&mut self, node: &Node) {
-        // Only what a path led into is taken apart, so this goes no deeper than paths do.
+    /// Only what a path led into is taken apart, so this goes not much deeper than paths do.
+    fn node(&mut self, node: &Node) {
         match node {
             Node::Text(slice) => self.text(slice.as_str()),
             Node::Array(elements) => {
                 self.open('[');
                 for (at, element) in elements.iter().enumerate() {
-                    self.entry(at == 0);
+                    self.out.push_str(self.gaps.before(self.depth, at > 0));
                     self.node(element);
                 }
                 self.close(']', elements.is_empty());
@@ -64,11 +106,11 @@ impl Printer {
             Node::Object(members) => {
                 self.open('{');
                 for (at, (key, member)) in members.iter().enumerate() {
-                    self.entry(at == 0);
+                    self.out.push_str(self.gaps.before(self.depth, at > 0));
                     self.out.push('"');
-                    self.string(key);
+                    self.characters(key.inner());
                     self.out.push('"');
-                    self.colon();
+                    self.out.push_str(self.gaps.colon());
                     self.node(member);
                 }
                 self.close('}', members.is_empty());
@@ -76,51 +118,28 @@ impl Printer {
         }
     }
 
-    pub(crate) fn open(&mut self, bracket: char) {
+    fn open(&mut self, bracket: char) {
         self.out.push(bracket);
         self.depth += 1;
     }
 
     /// Ends a container; one without entries stays on one line.
-    pub(crate) fn close(&mut self, bracket: char, empty: bool) {
-        self.depth = self.depth.saturating_sub(1);
+    fn close(&mut self, bracket: char, empty: bool) {
+        self.depth -= 1;
         if !empty {
-            self.break_line();
+            self.out.push_str(self.gaps.before(self.depth, false));
         }
         self.out.push(bracket);
     }
 
-    pub(crate) fn entry(&mut self, first: bool) {
-        if !first {
-            self.out.push_str(if self.style.layout == Layout::Spaced { ", " } else { "," });
-        }
-        self.break_line();
-    }
-
-    pub(crate) fn colon(&mut self) {
-        self.out.push_str(if self.style.layout == Layout::Compact { ":" } else { ": " });
-    }
-
-    fn break_line(&mut self) {
-        if !matches!(self.style.layout, Layout::Pretty(_)) {
+    /// Characters and escapes of a string, or any other scalar.
+    fn characters(&mut self, text: &str) {
+        if self.raw || is_plain(text) {
+            self.out.push_str(text);
             return;
         }
-        let end = self.style.line_end.as_str().len();
-        let needed = end + self.depth * self.indent.len();
-        while self.line.len() < needed {
-            self.line.push_str(&self.indent);
-        }
-        self.out.push_str(self.line.get(..needed).unwrap_or(&self.line));
-    }
-
-    /// What stands between the quotes of a string.
-    fn string(&mut self, inner: &str) {
-        if self.style.non_ascii == NonAscii::Raw || inner.is_ascii() {
-            self.out.push_str(inner);
-            return;
-        }
-        for character in inner.chars() {
-            if character.is_ascii() {
+        for character in text.chars() {
+            if is_plain(character.encode_utf8(&mut [0; 4])) {
                 self.out.push(character);
             } else {
                 for unit in character.encode_utf16(&mut [0; 2]) {
@@ -131,76 +150,92 @@ impl Printer {
     }
 
     /// A value that is there as text, laid out anew.
-    pub(crate) fn text(&mut self, text: &str) {
-        let mut rest = text;
-        // Whether the last thing written was an opening bracket.
+    fn text(&mut self, text: &str) {
+        if !text.starts_with(['{', '[']) {
+            self.characters(text);
+            return;
+        }
+        self.out.reserve(text.len());
+        let as_it_is = self.raw || is_plain(text);
+        let mut run = Run { text, span: 0..0 };
+        // Whether the last mark has opened a container.
         let mut opened = false;
-        while let Some(first) = rest.bytes().next() {
-            let used = match first {
-                b' ' | b'\t' | b'\r' | b'\n' => json::find(rest.as_bytes(), |byte| {
-                    !matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
-                }),
-                b'}' | b']' => {
-                    self.close(char::from(first), opened);
-                    opened = false;
-                    1
-                }
-                b',' => {
-                    self.entry(false);
-                    1
-                }
-                b':' => {
-                    self.colon();
-                    1
+        let mut start = 0;
+        for at in Marks::new(text) {
+            let scalar = trimmed(text, start.max(run.span.end)..at);
+            start = at + 1;
+            let mark = text.as_bytes().get(at);
+            let empty = opened && scalar.is_empty() && matches!(mark, Some(b'}' | b']'));
+            if opened && !empty {
+                run.gap(self.gaps.before(self.depth, false), &mut self.out);
+            }
+            if as_it_is {
+                run.take(scalar, &mut self.out);
+            } else {
+                run.skip_to(scalar.end, &mut self.out);
+                self.characters(text.get(scalar).unwrap_or_default());
+            }
+            opened = false;
+            match mark {
+                Some(b',') => run.gap(self.gaps.before(self.depth, true), &mut self.out),
+                Some(b':') => run.gap(self.gaps.colon(), &mut self.out),
+                Some(b'{' | b'[') => {
+                    self.depth += 1;
+                    opened = true;
+                    run.take(at..start, &mut self.out);
                 }
                 _ => {
-                    if opened {
-                        self.entry(true);
+                    self.depth -= 1;
+                    if !empty {
+                        run.gap(self.gaps.before(self.depth, false), &mut self.out);
                     }
-                    opened = matches!(first, b'{' | b'[');
-                    self.token(rest, first)
+                    run.take(at..start, &mut self.out);
                 }
-            };
-            rest = rest.get(used..).unwrap_or_default();
-        }
-    }
-
-    /// An opening bracket, a string, a number or a word; says how long it is.
-    fn token(&mut self, rest: &str, first: u8) -> usize {
-        match first {
-            b'{' | b'[' => {
-                self.open(char::from(first));
-                1
-            }
-            b'"' => {
-                let end = string_end(rest.as_bytes());
-                let inner = rest.get(1..end.saturating_sub(1)).unwrap_or_default();
-                self.out.push('"');
-                self.string(inner);
-                self.out.push('"');
-                end
-            }
-            _ => {
-                let ends =
-                    |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n');
-                let end = rest.as_bytes().iter().position(ends).unwrap_or(rest.len());
-                self.out.push_str(rest.get(..end).unwrap_or_default());
-                end
             }
         }
+        run.skip_to(text.len(), &mut self.out);
     }
 }
 
-/// The place after the closing quote of the string at the start of `text`.
-pub(super) fn string_end(text: &[u8]) -> usize {
-    let mut at = 1;
-    loop {
-        let rest = text.get(at..).unwrap_or_default();
-        at += json::find(rest, |byte| byte == b'"' || byte == b'\\');
-        match text.get(at) {
-            Some(b'\\') => at += 2,
-            Some(_) => return at + 1,
-            None => return text.len(),
+/// Whether no character needs an escape in a text that is all ASCII.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| byte < 0x7f)
+}
+
+/// A part of a text that is to be written as it is, as long as it can be made.
+struct Run<'t> {
+    text: &'t str,
+    span: Range<usize>,
+}
+
+impl Run<'_> {
+    /// What was collected is written; the text goes on at `place`.
+    fn skip_to(&mut self, place: usize, out: &mut String) {
+        out.push_str(self.text.get(self.span.clone()).unwrap_or_default());
+        self.span = place..place;
+    }
+
+    /// Next comes this part of the text.
+    #[inline]
+    fn take(&mut self, part: Range<usize>, out: &mut String) {
+        if part.is_empty() {
+            return;
+        }
+        if part.start != self.span.end {
+            self.skip_to(part.start, out);
+        }
+        self.span.end = part.end;
+    }
+
+    /// Next comes `gap`, which may well be what the text has there.
+    #[inline]
+    fn gap(&mut self, gap: &str, out: &mut String) {
+        let rest = self.text.as_bytes().get(self.span.end..).unwrap_or_default();
+        if rest.starts_with(gap.as_bytes()) {
+            self.span.end += gap.len();
+        } else {
+            self.skip_to(self.span.end, out);
+            out.push_str(gap);
         }
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{GameWriter, Tape, lock};
-use crate::document::Style;
 use crate::game::error::GameError;
 use crate::game::form::Form;
+use crate::game::indexes::Indexes;
 use crate::game::meta::{Meta, NewSession};
 use crate::game::names::Status;
 use crate::game::session::{Session, find};
@@ -43,9 +43,9 @@ impl GameWriter {
             deltas: start,
             last_time: None,
             game_time: Tree::null(),
+            indexes: Some(Indexes::new(new.id.as_str())),
             findings: Vec::new(),
         };
-        debug_assert_eq!(game.meta.style, Style::PRETTY_RAW);
         game.take_snapshot(&Reason::Initial, now)?;
         Ok(game)
     }

@@ -4,12 +4,14 @@ use jiff::Timestamp;
 
 use super::{Appended, BYTES_PER_FILE, GameWriter, TURNS_PER_FILE, Tape};
 use crate::delta::{Delta, Op, Path};
+use crate::document::Style;
+use crate::finding::Finding;
 use crate::game::changes::{Change, Group};
 use crate::game::error::GameError;
 use crate::game::form::Form;
 use crate::game::meta::stamp;
 use crate::game::names::{Document, Log, LogFile, short};
-use crate::game::state::Scope;
+use crate::game::state::{Scope, State};
 use crate::game::turn::{Event, TurnInput, TurnLine};
 use crate::names::FilePath;
 use crate::store::{At, Expect, Secrecy, Step};
@@ -31,16 +33,23 @@ impl GameWriter {
         self.apply(&mut changes)?;
         let before = (self.meta.clone(), self.turns, self.deltas);
         match self.store_turn(input, turn, time, &events, &changes, now) {
-            Ok(receipt) => {
+            Ok((offset, findings)) => {
+                let rotated = self.turns.first > turn || self.deltas.first > turn;
                 self.session.turn = turn;
                 self.last_time = Some(time);
                 if let Some(time) = &input.game_time {
                     self.game_time = time.clone();
                 }
                 let mut appended =
-                    Appended { turn, events, snapshot: None, findings: receipt, overdue: None };
-                let happened: Vec<Event> = input.events.iter().map(Event::of).collect();
-                match self.keep_up(&happened, now) {
+                    Appended { turn, events, snapshot: None, findings, overdue: None };
+                let named =
+                    |(event, id): (&Tree, &String)| Event { id: id.clone(), ..Event::of(event) };
+                let happened: Vec<Event> =
+                    input.events.iter().zip(&appended.events).map(named).collect();
+                let firsts = (before.1.first, before.2.first);
+                let scene = input.scene.clone().or_else(|| self.meta.text(&["current", "sceneId"]));
+                self.index_turn(turn, offset, firsts, &happened, &changes, scene.as_deref());
+                match self.keep_up(&happened, rotated, now) {
                     Ok(snapshot) => appended.snapshot = snapshot,
                     Err(error) => appended.overdue = Some(error),
                 }
@@ -168,8 +177,8 @@ impl GameWriter {
         events: &[String],
         changes: &[Change],
         now: Timestamp,
-    ) -> Result<Vec<crate::finding::Finding>, GameError> {
-        let scene = input.scene.clone().or_else(|| self.meta.text(&["current", "sceneId"]));
+    ) -> Result<(u64, Vec<Finding>), GameError> {
+        let scene = input.scene.clone().or_else(|| self.scene_after(changes));
         let game_time = input.game_time.as_ref().unwrap_or(&self.game_time);
         let line = TurnLine {
             turn,
@@ -201,14 +210,14 @@ impl GameWriter {
                 self.note_turn(input, turn, time, scene.as_deref(), changes, now);
                 steps.push(replace(Document::Meta.in_dir(&self.session.dir), self.meta.to_bytes()));
             }
-            Form::Program => steps.extend(self.program_states()?),
+            Form::Program => steps.extend(program_files(&self.session.dir, &self.state)),
         }
         let rotated = steps.iter().any(|step| matches!(step, Step::Rename { .. }));
         let receipt = self.commit(steps)?;
         if rotated || self.turns.first == turn || self.deltas.first == turn {
             self.session.look_again();
         }
-        Ok(receipt.findings)
+        Ok((receipt.appended.first().copied().unwrap_or(0), receipt.findings))
     }
 
     /// The file that takes the lines of a turn.
@@ -299,27 +308,35 @@ impl GameWriter {
         }
     }
 
-    /// The states, which the program writes with every turn.
-    fn program_states(&self) -> Result<Vec<Step>, GameError> {
-        let mut steps = Vec::new();
-        for (document, tree) in [
-            (Document::World, Some(&self.state.world)),
-            (Document::Player, Some(&self.state.player)),
-            (Document::Npcs, self.state.npcs.as_ref()),
-        ] {
-            let Some(tree) = tree else { continue };
-            let path = document.in_dir(&self.session.dir);
-            steps.push(replace(
-                path,
-                tree.to_text(&crate::document::Style::PRETTY_RAW_LINE).into_bytes(),
-            ));
+    /// The scene after the turn: that which is going on, unless the turn changes all of it.
+    fn scene_after(&self, changes: &[Change]) -> Option<String> {
+        let whole = |change: &Change| {
+            let mut paths = change.group.deltas.iter().map(|delta| delta.path.segments());
+            change.group.scope == Scope::Scene && paths.any(<[_]>::is_empty)
+        };
+        match changes.iter().any(whole) {
+            true => self.state.scene.string_at(&["sceneId"]),
+            false => self.meta.text(&["current", "sceneId"]),
         }
-        Ok(steps)
     }
 }
 
+/// The states, which the program writes with every turn.
+pub(in crate::game) fn program_files(dir: &FilePath, state: &State) -> Vec<Step> {
+    let parts = [
+        (Document::World, Some(&state.world)),
+        (Document::Player, Some(&state.player)),
+        (Document::Npcs, state.npcs.as_ref()),
+    ];
+    let text = |tree: &Tree| tree.to_text(&Style::PRETTY_RAW_LINE).into_bytes();
+    let step = |(document, tree): (Document, Option<&Tree>)| {
+        Some(replace(document.in_dir(dir), text(tree?)))
+    };
+    parts.into_iter().filter_map(step).collect()
+}
+
 /// Whether changes of a scope reach the number of members, or the first levels, of a key.
-fn touches(changes: &[Change], scope: Scope, key: &str, depth: usize) -> bool {
+pub(in crate::game) fn touches(changes: &[Change], scope: Scope, key: &str, depth: usize) -> bool {
     let reaches = |delta: &Delta| {
         let segments = delta.path.segments();
         segments.first().is_none_or(|first| &**first == key)
@@ -332,6 +349,6 @@ fn touches(changes: &[Change], scope: Scope, key: &str, depth: usize) -> bool {
 }
 
 /// A document that is written whole.
-pub(super) fn replace(file: FilePath, bytes: Vec<u8>) -> Step {
+pub(in crate::game) fn replace(file: FilePath, bytes: Vec<u8>) -> Step {
     Step::Replace { file, expect: Expect::Anything, bytes, secrecy: Secrecy::Usual }
 }

@@ -1,0 +1,87 @@
+//! `event-index.json`: how many events of which kind, and the significant ones.
+
+use serde_json::Value;
+
+use super::tally::Tally;
+use super::text::{self, Fields, MOST_NAME, Page, clip, quote, width};
+use super::thinned::{AROUND, Listed, Thinned};
+use super::{EventFacts, IndexError};
+
+/// The budget of `byType`, in bytes.
+const MOST_KINDS: usize = 60_000;
+
+/// The budget of `significant`, in bytes.
+const MOST_SIGNIFICANT: usize = 300_000;
+
+/// The most bytes of a summary: a line that a person reads at a glance.
+const MOST_SUMMARY: usize = 200;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Events {
+    by_kind: Tally,
+    significant: Thinned<Event>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Event {
+    id: String,
+    kind: String,
+    summary: String,
+}
+
+impl Events {
+    pub(super) fn new() -> Events {
+        Events { by_kind: Tally::new(MOST_KINDS), significant: Thinned::new(MOST_SIGNIFICANT) }
+    }
+
+    pub(super) fn add(&mut self, facts: &EventFacts<'_>) {
+        self.by_kind.add(facts.kind, 1);
+        if facts.significant {
+            let [id, kind] = [facts.id, facts.kind].map(|text| clip(text, MOST_NAME).into_owned());
+            let summary = clip(facts.summary, MOST_SUMMARY).into_owned();
+            self.significant.push(Event { id, kind, summary });
+        }
+    }
+
+    pub(super) fn write(&self, page: &mut Page, through: u64) {
+        page.plain("totalEvents", self.by_kind.total());
+        page.plain("throughTurn", through);
+        self.by_kind.write(page, "byType");
+        self.significant.write(page, "significant");
+    }
+
+    pub(super) fn read(fields: &Fields) -> Result<Events, IndexError> {
+        let by_kind = Tally::read(fields, "byType", MOST_KINDS)?;
+        if fields.number("totalEvents")? != by_kind.total() {
+            return Err(fields.bad("totalEvents"));
+        }
+        let significant = Thinned::read(fields, "significant", MOST_SIGNIFICANT)?;
+        Ok(Events { by_kind, significant })
+    }
+
+    /// How many events are listed.
+    #[cfg(test)]
+    pub(super) fn listed(&self) -> usize {
+        self.significant.entries().len()
+    }
+}
+
+impl Listed for Event {
+    fn line(&self) -> String {
+        let [id, kind, summary] = [&self.id, &self.kind, &self.summary].map(|text| quote(text));
+        format!("{{ \"eventId\": {id}, \"type\": {kind}, \"summary\": {summary} }}")
+    }
+
+    fn read(entry: &Value) -> Option<Event> {
+        Some(Event {
+            id: text::string(entry, "eventId", MOST_NAME)?,
+            kind: text::string(entry, "type", MOST_NAME)?,
+            summary: text::string(entry, "summary", MOST_SUMMARY)?,
+        })
+    }
+
+    fn weight(&self) -> usize {
+        const FIXED: usize = r#"{ "eventId": "", "type": "", "summary": "" }"#.len();
+        FIXED + width(&self.id) + width(&self.kind) + width(&self.summary) + AROUND
+    }
+}

@@ -1,0 +1,176 @@
+//! The indexes kept up with the turns, or made anew from the logs.
+
+use super::GameWriter;
+use super::turns::replace;
+use crate::delta::Op;
+use crate::game::changes::Change;
+use crate::game::error::GameError;
+use crate::game::indexes::{EventFacts, GroupFacts, IndexKind, Indexes, TurnFacts};
+use crate::game::names::{Log, LogFile, below};
+use crate::game::session::Session;
+use crate::game::state::Scope;
+use crate::game::turn::Event;
+use crate::names::FilePath;
+use crate::store::{Step, StoreError};
+
+/// Where the indexes of a session are.
+pub(crate) fn index_path(session: &FilePath, kind: IndexKind) -> FilePath {
+    below(session, &["indexes", kind.file_name()])
+}
+
+/// The name of a file without its directory.
+fn name(path: &FilePath) -> String {
+    path.name().map(|name| name.to_string()).unwrap_or_default()
+}
+
+/// Adds what a turn and its changes have brought.
+pub(crate) fn add_facts(
+    indexes: &mut Indexes,
+    turn: u64,
+    place: (&str, u64, u64),
+    events: &[Event],
+) {
+    let facts: Vec<EventFacts<'_>> = events
+        .iter()
+        .map(|event| EventFacts {
+            id: &event.id,
+            kind: &event.kind,
+            summary: &event.description,
+            significant: event.is_significant(),
+        })
+        .collect();
+    let (file, line, offset) = place;
+    indexes.add_turn(&TurnFacts { turn, file, line, offset, events: &facts });
+}
+
+/// Adds a line of changes, which may begin or end a scene.
+pub(crate) fn add_change(indexes: &mut Indexes, change: &Change, file: &str, scene: Option<&str>) {
+    let ops: Vec<&str> = change.group.deltas.iter().map(|delta| delta.op.as_str()).collect();
+    let (turn, scope) = (change.turn, change.group.scope.as_str());
+    indexes.add_group(&GroupFacts { turn, file, scope, ops: &ops });
+    if change.group.scope != Scope::Scene {
+        return;
+    }
+    for delta in change.group.deltas.iter().filter(|delta| delta.op == Op::Set) {
+        let Some(value) = &delta.value else { continue };
+        let segments = delta.path.segments();
+        if segments.is_empty() {
+            let begun = value.text_at(&["time", "turnRange", "0"]);
+            // A scene that comes back because a turn was taken back does not begin again.
+            let begins = begun.is_none_or(|begun| begun == turn.to_string());
+            if value.is_null() || !begins {
+                continue;
+            }
+            let text = |path: &[&str]| value.string_at(path).unwrap_or_default();
+            let place = text(&["location", "id"]);
+            indexes.start_scene(&text(&["sceneId"]), &text(&["type"]), turn, &place);
+        } else if segments.len() == 1
+            && segments.first().is_some_and(|key| &**key == "status")
+            && value.to_line() == "\"completed\""
+            && let Some(scene) = scene
+        {
+            indexes.end_scene(scene, turn);
+        }
+    }
+}
+
+/// Reads the indexes of a session, as far as they go; nothing if they are missing or of no use.
+pub(crate) fn load(session: &Session) -> Result<Option<Indexes>, StoreError> {
+    let mut texts: [Vec<u8>; 4] = Default::default();
+    for (kind, text) in IndexKind::ALL.into_iter().zip(&mut texts) {
+        match session.store.read(&index_path(&session.dir, kind), 0..u64::MAX) {
+            Ok(bytes) => *text = bytes,
+            Err(StoreError::Missing { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Indexes::parse(session.id.as_str(), &texts).ok())
+}
+
+/// Adds what the logs say about the turns after those that are indexed.
+pub(crate) fn catch_up(session: &Session, indexes: &mut Indexes) -> Result<(), GameError> {
+    let first = indexes.through() + 1;
+    let mut changes = session.changes(first, session.turn)?;
+    let mut next = changes.next_line().transpose()?;
+    let mut turns = session.turns(first, session.turn)?;
+    while let Some(row) = turns.next_line() {
+        let (turn, path, line) = row?;
+        let place = (name(&path), line.line.saturating_sub(1), line.offset);
+        add_facts(indexes, turn.turn, (&place.0, place.1, place.2), &turn.events());
+        while let Some((change, path, _)) = next.take_if(|(change, ..)| change.turn <= turn.turn) {
+            add_change(indexes, &change, &name(&path), turn.scene.as_deref());
+            next = changes.next_line().transpose()?;
+        }
+    }
+    Ok(())
+}
+
+/// The indexes made anew, from the logs and the names of the snapshots.
+pub(crate) fn rebuild(session: &Session) -> Result<Indexes, GameError> {
+    let mut indexes = Indexes::new(session.id.as_str());
+    catch_up(session, &mut indexes)?;
+    for (file, _) in &session.files()?.snapshots {
+        indexes.add_snapshot(&file.id(), file.turn, &file.render());
+    }
+    Ok(indexes)
+}
+
+impl GameWriter {
+    /// The indexes up to the last turn, read or made anew if they are not at hand.
+    pub(in crate::game) fn indexes(&mut self) -> Result<&mut Indexes, GameError> {
+        let indexes = match self.indexes.take() {
+            Some(indexes) => indexes,
+            None => self.read_indexes()?,
+        };
+        Ok(self.indexes.insert(indexes))
+    }
+
+    /// The same, as files.
+    pub(in crate::game) fn index_steps(&mut self) -> Result<Vec<Step>, GameError> {
+        let texts = self.indexes()?.texts();
+        let dir = &self.session.dir;
+        let step =
+            |(kind, text): (IndexKind, String)| replace(index_path(dir, kind), text.into_bytes());
+        Ok(texts.into_iter().map(step).collect())
+    }
+
+    fn read_indexes(&self) -> Result<Indexes, GameError> {
+        // Names that have changed since the indexes were written are not worth following.
+        let begun = self.turns.first.max(self.deltas.first);
+        match load(&self.session)? {
+            Some(mut indexes)
+                if indexes.through() + 1 >= begun && indexes.through() <= self.turn() =>
+            {
+                catch_up(&self.session, &mut indexes)?;
+                Ok(indexes)
+            }
+            _ => rebuild(&self.session),
+        }
+    }
+
+    /// Takes note of a turn that was stored, if the indexes are at hand.
+    pub(super) fn index_turn(
+        &mut self,
+        turn: u64,
+        offset: u64,
+        firsts: (u64, u64),
+        events: &[Event],
+        changes: &[Change],
+        scene: Option<&str>,
+    ) {
+        let Some(indexes) = &mut self.indexes else { return };
+        let (turns, deltas) = firsts;
+        let file = LogFile::current(Log::Turns, turns).render(Log::Turns);
+        add_facts(indexes, turn, (&file, turn - turns, offset), events);
+        let delta_file = LogFile::current(Log::Deltas, deltas).render(Log::Deltas);
+        for change in changes {
+            add_change(indexes, change, &delta_file, scene);
+        }
+        if self.turns.first > turns {
+            indexes.rename_turns(&file, &LogFile::closed(turns, turn).render(Log::Turns));
+        }
+        if self.deltas.first > deltas {
+            indexes.rename_deltas(&delta_file, &LogFile::closed(deltas, turn).render(Log::Deltas));
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The skeleton of a JSON text: its brackets, colons and commas, without those inside of strings.
+//!
+//! The text must be valid. Then everything between two marks is white space around at most one string,
+//! number or word, and nothing has to be looked at byte by byte: 64 bytes at a time become bits of a number.
+
+use std::ops::Range;
+
+/// How many bytes are looked at together.
+const BLOCK: usize = 64;
+
+/// The places of the marks, from the first to the last.
+pub(super) struct Marks<'t> {
+    text: &'t [u8],
+    /// Where the current block ends.
+    end: usize,
+    /// Marks of the current block that are still to come, one bit for each byte.
+    left: u64,
+    /// All bits, if the next block starts inside of a string.
+    quoted: u64,
+    /// One, if a backslash stands before the next block and escapes its first byte.
+    escaped: u64,
+}
+
+impl<'t> Marks<'t> {
+    pub(super) fn new(text: &'t str) -> Marks<'t> {
+        Marks { text: text.as_bytes(), end: 0, left: 0, quoted: 0, escaped: 0 }
+    }
+
+    /// Goes on to the next block, if there is one.
+    fn advance(&mut self) -> Option<()> {
+        let rest = self.text.get(self.end..).filter(|rest| !rest.is_empty())?;
+        self.left = match rest.first_chunk() {
+            Some(block) => self.marks(block),
+            None => {
+                let mut block = [b' '; BLOCK];
+                block.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+                self.marks(&block)
+            }
+        };
+        self.end += BLOCK;
+        Some(())
+    }
+
+    fn marks(&mut self, block: &[u8; BLOCK]) -> u64 {
+        let mut quotes = bits(block, |byte| byte == b'"');
+        let is_backslash = |byte| byte == b'\\';
+        // Most blocks have no escapes, and this is seen faster than their places are.
+        if self.escaped != 0 || block.iter().fold(false, |seen, &byte| seen | is_backslash(byte)) {
+            quotes &= !self.escaped_by(bits(block, is_backslash));
+        }
+        // A bit is set if an odd number of quotes stands up to there: from the opening one on.
+        let mut inside = quotes;
+        for distance in [1, 2, 4, 8, 16, 32] {
+            inside ^= inside << distance;
+        }
+        inside ^= self.quoted;
+        self.quoted = if inside >> (BLOCK - 1) == 1 { u64::MAX } else { 0 };
+        bits(block, is_mark) & !inside
+    }
+
+    /// The bytes that these backslashes escape.
+    fn escaped_by(&mut self, backslashes: u64) -> u64 {
+        let mut escaped = self.escaped;
+        // A backslash that is escaped itself escapes nothing.
+        let mut left = backslashes & !escaped;
+        self.escaped = 0;
+        while left != 0 {
+            let backslash = left & left.wrapping_neg();
+            let next = backslash << 1;
+            self.escaped = backslash >> (BLOCK - 1);
+            escaped |= next;
+            left &= !(backslash | next);
+        }
+        escaped
+    }
+
+    /// Goes on to the mark that ends the container which the last mark has started.
+    pub(super) fn pass_container(&mut self) -> Option<usize> {
+        let mut depth = 1_usize;
+        loop {
+            let at = self.next()?;
+            match self.text.get(at)? {
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                return Some(at);
+            }
+        }
+    }
+}
+
+impl Iterator for Marks<'_> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        while self.left == 0 {
+            self.advance()?;
+        }
+        let at = self.left.trailing_zeros() as usize;
+        self.left &= self.left - 1;
+        Some(self.end - BLOCK + at)
+    }
+}
+
+fn is_mark(byte: u8) -> bool {
+    // Brackets and braces differ in one bit.
+    matches!(byte | 0x20, b'{' | b'}') || matches!(byte, b',' | b':')
+}
+
+/// One bit for each byte that `matters`, the lowest for the first.
+#[inline]
+fn bits(block: &[u8; BLOCK], matters: impl Fn(u8) -> bool) -> u64 {
+    let flags = block.map(|byte| u8::from(matters(byte)));
+    let (eights, _) = flags.as_chunks();
+    eights.iter().rev().fold(0, |bits, eight| {
+        // The product has the lowest bits of the eight bytes side by side in its highest byte.
+        let gathered = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        (bits << 8) | gathered
+    })
+}
+
+/// The members or elements of a container, with their keys if they have any.
+pub(super) struct Entries<'t> {
+    text: &'t str,
+    marks: Marks<'t>,
+    /// Where the next entry starts.
+    start: usize,
+}
+
+impl<'t> Entries<'t> {
+    /// Those of the container that is all of `text`.
+    pub(super) fn of(text: &'t str) -> Entries<'t> {
+        let mut marks = Marks::new(text);
+        let start = marks.next().map_or(text.len(), |opening| opening + 1);
+        Entries { text, marks, start }
+    }
+}
+
+impl<'t> Iterator for Entries<'t> {
+    /// The key with its quotes, and the value.
+    type Item = (Option<&'t str>, &'t str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut key = None;
+        loop {
+            let at = self.marks.next()?;
+            match self.text.as_bytes().get(at)? {
+                b'{' | b'[' => drop(self.marks.pass_container()?),
+                b':' => {
+                    key = self.text.get(trimmed(self.text, self.start..at));
+                    self.start = at + 1;
+                }
+                _ => {
+                    let value = self.text.get(trimmed(self.text, self.start..at))?;
+                    self.start = at + 1;
+                    // Only between the brackets of an empty container there is nothing.
+                    return (!value.is_empty()).then_some((key, value));
+                }
+            }
+        }
+    }
+}
+
+/// Where between two marks something stands: an empty range, if there is only white space.
+#[inline]
+pub(super) fn trimmed(text: &str, between: Range<usize>) -> Range<usize> {
+    let is_space = |byte: &u8| *byte <= b' ';
+    let bytes = text.as_bytes().get(between.clone()).unwrap_or_default();
+    let before = bytes.iter().take_while(|byte| is_space(byte)).count();
+    let after = bytes.iter().skip(before).rev().take_while(|byte| is_space(byte)).count();
+    between.start + before..between.end - after
+}

@@ -1,0 +1,239 @@
+//! Sessions in the form that the program behind the layout writes.
+
+use std::sync::Arc;
+
+use everturn::delta::{Delta, Path};
+use everturn::game::{Form, GameWriter, Scope, Session, TurnInput};
+use everturn::names::FilePath;
+use everturn::store::{At, Durability, Expect, Secrecy, Step, Store};
+use everturn::tree::Tree;
+use serde_json::{Value, json};
+
+use super::support::{at, id, memory};
+
+const DIR: &str = "sessions/active/1732557000000";
+
+fn path(name: &str) -> FilePath {
+    FilePath::parse(&format!("{DIR}/{name}")).unwrap()
+}
+
+fn document(name: &str, value: &Value) -> Step {
+    let bytes = format!("{value:#}\n").into_bytes();
+    Step::Replace { file: path(name), expect: Expect::Absent, bytes, secrecy: Secrecy::Usual }
+}
+
+fn lines(name: &str, lines: &[Value]) -> Step {
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    Step::Append { file: path(name), at: At::End, lines: text.into_bytes() }
+}
+
+fn change(turn: u64, sequence: u64, time: i64, rest: &Value) -> Value {
+    let mut line = json!({
+        "deltaId": format!("1732557000000-{turn}-{sequence}"), "turnId": turn, "sequence": sequence,
+        "timestamp": time,
+    });
+    line.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+    line
+}
+
+fn turn(turn: u64, time: i64, more: &Value) -> Value {
+    let mut line = json!({
+        "turnId": turn, "turnNumber": turn, "actor": "player", "sceneId": "scene-1732557000001", "timestamp": time,
+        "gameTime": {"day": 1, "timeOfDay": "morning", "timestamp": 0},
+        "events": [{"eventId": format!("1732557000000-{turn}-1"), "turnId": turn, "sequence": 1, "type": "move",
+            "action": "walk", "actor": "player", "timestamp": time, "description": format!("Step {turn}.")}]
+    });
+    line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    line
+}
+
+/// Three turns: fate points 3 to 4, a quest appended, the time set, an npc met.
+fn store() -> Arc<dyn Store> {
+    let store = memory();
+    let writer = store.lock(&[FilePath::parse(DIR).unwrap()]).unwrap();
+    let steps = vec![
+        document(
+            "session.meta.json",
+            &json!({"startTime": 1_732_557_000_000_i64, "player": "Player"}),
+        ),
+        document(
+            "world.state.json",
+            &json!({"time": "noon", "quests": [{"id": "q1"}], "currentScene": {"name": "Alley"}}),
+        ),
+        document(
+            "player.state.json",
+            &json!({"name": "Vex", "fatePoints": {"current": 4, "refresh": 3}}),
+        ),
+        document("npcs.state.json", &json!({"luna": {"met": true}})),
+        lines(
+            "turns/turns-0001-0100.jsonl",
+            &[
+                turn(1, 1000, &json!({})),
+                turn(2, 2000, &json!({})),
+                turn(2, 2000, &json!({"playerReasoning": "because"})),
+                turn(3, 3000, &json!({"narration": "It is noon."})),
+            ],
+        ),
+        lines(
+            "deltas/deltas-0001-0100.jsonl",
+            &[
+                change(
+                    1,
+                    1,
+                    1000,
+                    &json!({"target": "player", "operation": "increment", "path": ["fatePoints", "current"],
+                    "previousValue": 3, "newValue": 4, "cause": "success_with_style", "eventId": "1732557000000-1-1"}),
+                ),
+                change(
+                    2,
+                    1,
+                    2000,
+                    &json!({"target": "world", "operation": "append", "path": ["quests"],
+                    "previousValue": null, "newValue": {"id": "q1"}, "cause": "quest_start", "eventId": "1732557000000-2-1"}),
+                ),
+                change(
+                    3,
+                    1,
+                    3000,
+                    &json!({"target": "world", "operation": "set", "path": ["time"],
+                    "newValue": "noon", "previousValue": "dawn", "cause": "time_pass", "eventId": "1732557000000-3-1"}),
+                ),
+                change(
+                    3,
+                    2,
+                    3000,
+                    &json!({"target": "npc", "operation": "set", "path": ["luna", "met"],
+                    "newValue": true, "previousValue": false, "cause": "time_pass", "eventId": "1732557000000-3-1"}),
+                ),
+            ],
+        ),
+    ];
+    writer.commit(steps, Durability::Synced).unwrap();
+    writer.release().unwrap();
+    store
+}
+
+fn session(store: &Arc<dyn Store>) -> Session {
+    Session::open(Arc::clone(store), &id("1732557000000")).unwrap()
+}
+
+#[track_caller]
+fn check_state(store: &Arc<dyn Store>, turn: u64, fate: &str, quests: &str, time: &str, met: &str) {
+    let moment = session(store).state_at(turn).unwrap();
+    assert_eq!(moment.findings, []);
+    let state = moment.state;
+    assert_eq!(state.player.text_at(&["fatePoints", "current"]).as_deref(), Some(fate));
+    assert_eq!(state.world.text_at(&["quests"]).as_deref(), Some(quests));
+    assert_eq!(state.world.string_at(&["time"]).as_deref(), Some(time));
+    assert_eq!(state.npcs.unwrap().text_at(&["luna", "met"]).as_deref(), Some(met));
+}
+
+#[test]
+fn the_state_at_a_turn_is_found_backwards_where_there_are_no_snapshots() {
+    let store = store();
+    assert_eq!(session(&store).form(), Form::Program);
+    assert_eq!(session(&store).turn(), 3);
+    check_state(&store, 3, "4", r#"[{"id":"q1"}]"#, "noon", "true");
+    check_state(&store, 2, "4", r#"[{"id":"q1"}]"#, "dawn", "false");
+    check_state(&store, 1, "4", "[]", "dawn", "false");
+    check_state(&store, 0, "3", "[]", "dawn", "false");
+}
+
+#[test]
+fn a_row_that_comes_again_with_more_takes_the_place_of_the_first() {
+    let store = store();
+    let turns: Vec<_> = session(&store).turns(1, 3).unwrap().map(Result::unwrap).collect();
+    let numbers: Vec<u64> = turns.iter().map(|turn| turn.turn).collect();
+    assert_eq!(numbers, [1, 2, 3]);
+    assert_eq!(turns[1].raw.string_at(&["playerReasoning"]).as_deref(), Some("because"));
+    assert_eq!(turns[2].text(), "It is noon.");
+}
+
+#[test]
+fn a_turn_that_is_appended_has_the_shape_of_the_others() {
+    let store = store();
+    let mut game = GameWriter::open(Arc::clone(&store), &id("1732557000000")).unwrap();
+    let mut input = TurnInput::parse(
+        r#"{"actor": "player", "events": [{"type": "overcome", "action": "jump", "description": "You jump."}],
+            "deltas": [{"scope": "player", "deltas": [{"op": "increment", "path": "fatePoints.current", "value": -1}]},
+                       {"scope": "scene", "deltas": [{"op": "set", "path": "name", "value": "Roof"}]}]}"#,
+    )
+    .unwrap();
+    input.groups.extend(
+        TurnInput::new("")
+            .changing(
+                Scope::World,
+                vec![Delta::push(Path::dotted("quests"), Tree::parse(r#"{"id":"q2"}"#).unwrap())],
+            )
+            .groups,
+    );
+    assert_eq!(game.append(&input, at(0)).unwrap().turn, 4);
+    game.release().unwrap();
+    let text =
+        |name: &str| String::from_utf8(store.read(&path(name), 0..u64::MAX).unwrap()).unwrap();
+    let turns = text("turns/turns-0001-0100.jsonl");
+    let last: Value = serde_json::from_str(turns.lines().last().unwrap()).unwrap();
+    assert_eq!(last["turnNumber"], 4);
+    assert_eq!(last["events"][0]["eventId"], "1732557000000-4-1");
+    assert_eq!(last["events"][0]["sequence"], 1);
+    let deltas = text("deltas/deltas-0001-0100.jsonl");
+    let new: Vec<Value> =
+        deltas.lines().skip(4).map(|line| serde_json::from_str(line).unwrap()).collect();
+    let flat: Vec<_> = new
+        .iter()
+        .map(|line| (&line["operation"], &line["path"], &line["previousValue"], &line["newValue"]))
+        .collect();
+    assert_eq!(
+        flat[0],
+        (&json!("increment"), &json!(["fatePoints", "current"]), &json!(4), &json!(3))
+    );
+    assert_eq!(
+        flat[1],
+        (&json!("set"), &json!(["currentScene", "name"]), &json!("Alley"), &json!("Roof"))
+    );
+    assert_eq!(flat[2], (&json!("append"), &json!(["quests"]), &Value::Null, &json!({"id": "q2"})));
+    assert_eq!(new[2]["deltaId"], "1732557000000-4-3");
+    assert_eq!(
+        text("session.meta.json"),
+        format!("{:#}\n", json!({"startTime": 1_732_557_000_000_i64, "player": "Player"}))
+    );
+    assert!(text("player.state.json").contains("\"current\": 3"));
+    assert!(text("player.state.json").ends_with("}\n"));
+    check_state(&store, 3, "4", r#"[{"id":"q1"}]"#, "noon", "true");
+    check_state(&store, 4, "3", r#"[{"id":"q1"},{"id":"q2"}]"#, "noon", "true");
+}
+
+#[test]
+fn numbers_that_start_again_are_told_apart_by_their_times() {
+    let store = store();
+    let writer = store.lock(&[FilePath::parse(DIR).unwrap()]).unwrap();
+    let again = change(
+        1,
+        1,
+        9000,
+        &json!({"target": "world", "operation": "set", "path": ["time"],
+        "previousValue": "noon", "newValue": "night", "cause": "time_pass"}),
+    );
+    let steps = vec![
+        lines("turns/turns-0001-0100.jsonl", &[turn(1, 9000, &json!({}))]),
+        lines("deltas/deltas-0001-0100.jsonl", &[again]),
+        Step::Replace {
+            file: path("world.state.json"),
+            expect: Expect::Anything,
+            bytes: format!("{:#}\n", json!({"time": "night", "quests": [{"id": "q1"}]}))
+                .into_bytes(),
+            secrecy: Secrecy::Usual,
+        },
+    ];
+    writer.commit(steps, Durability::Synced).unwrap();
+    writer.release().unwrap();
+    let turns: Vec<u64> =
+        session(&store).turns(0, 9).unwrap().map(|turn| turn.unwrap().turn).collect();
+    assert_eq!(turns, [1, 2, 3, 1]);
+    assert_eq!(
+        session(&store).state_at(1).unwrap().state.world.string_at(&["time"]).as_deref(),
+        Some("night")
+    );
+    let mut game = GameWriter::open(Arc::clone(&store), &id("1732557000000")).unwrap();
+    assert_eq!(game.append(&TurnInput::new("player"), at(0)).unwrap().turn, 4);
+}
