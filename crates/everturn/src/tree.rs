@@ -46,7 +46,7 @@ const MAX_APART: usize = 4 * MAX_SEGMENTS;
 pub struct Tree(pub(crate) Node);
 
 /// The members of an object.
-pub(crate) type Members = IndexMap<Key, Node>;
+pub(crate) type Members = IndexMap<Key, Node, foldhash::fast::RandomState>;
 
 /// One value of a tree.
 #[derive(Debug, Clone)]
@@ -219,7 +219,7 @@ impl Tree {
     /// An object without members.
     #[must_use]
     pub fn object() -> Tree {
-        Tree(Node::Object(Members::new()))
+        Tree(Node::Object(Members::default()))
     }
 
     /// What kind of value this is.

@@ -270,7 +270,7 @@ fn insert_all(elements: &mut Vec<Node>, new: Vec<(usize, Node)>) {
 /// `value` inside objects with these keys, the first outermost.
 fn wrap(keys: &[Box<str>], mut value: Node) -> Node {
     for key in keys.iter().rev() {
-        value = Node::Object(Members::from([(Key::new(key), value)]));
+        value = Node::Object(Members::from_iter([(Key::new(key), value)]));
     }
     value
 }

@@ -72,8 +72,11 @@ enum Segment {
 /// A path, written with dots or as an array.
 pub(crate) fn parse_path(text: &str) -> Result<Path, String> {
     let bad = |_| format!("{text} is no path: a string with dots or an array of keys is needed");
-    if text.starts_with('"') {
-        let dotted: Cow<'_, str> = serde_json::from_str(text).map_err(bad)?;
+    if let Some(inner) = text.strip_prefix('"') {
+        if !inner.contains('\\') {
+            return Ok(Path::dotted(inner.strip_suffix('"').unwrap_or(inner)));
+        }
+        let dotted: String = serde_json::from_str(text).map_err(bad)?;
         return Ok(Path::dotted(&dotted));
     }
     let segments: Vec<Segment> = serde_json::from_str(text).map_err(bad)?;

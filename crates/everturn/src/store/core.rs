@@ -18,6 +18,9 @@ use crate::names::{FilePath, PathSet};
 /// Up to so many changed files a checkpoint is cheap, and better than a longer log.
 const FEW_FILES: usize = 16;
 
+/// How many large batches a log should have room for.
+const LARGE_BATCHES: u64 = 4;
+
 /// How many batches may be in the log without being applied.
 const MAX_PENDING: usize = 256;
 
@@ -220,9 +223,12 @@ impl Core {
         let Some(log) = &mut self.log else { return Ok(()) };
         let preface: u64 = self.preface.iter().map(Record::size_at_most).sum();
         let needed = round.bytes + preface + size;
-        if log.room() < needed && self.files.len() > FEW_FILES {
+        // Few files are flushed quickly, unless one batch after the other would fill the log.
+        let large = needed > log.capacity() / 4;
+        if log.room() < needed && (large || self.files.len() > FEW_FILES) {
+            let wanted = (log.capacity() * 2).max(needed * LARGE_BATCHES);
             // If the disk has no room for that, the log is recycled as it is.
-            drop(log.extend((log.capacity() * 2).min(self.options.log_most)));
+            drop(log.extend(wanted.min(self.options.log_most)));
         }
         if log.room() >= needed {
             return Ok(());
@@ -346,6 +352,7 @@ impl Core {
         if let Err(error) = log.recycle() {
             return Err(self.poison(StoreError::io("recycle", &path)(error)));
         }
+        log.shrink(self.options.log_most);
         self.lives = Lives::default();
         self.preface.clear();
         self.files.clear();

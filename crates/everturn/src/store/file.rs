@@ -234,7 +234,9 @@ impl Drop for Shared {
         let mut core = locked(&self.core);
         let done = core.checkpoint();
         // The log must be free before the locks are, so that the next writer finds it.
-        if let (Ok(()), Some(log)) = (done, core.log.take()) {
+        let usual = core.options.log_size;
+        if let (Ok(()), Some(mut log)) = (done, core.log.take()) {
+            log.shrink(usual);
             // What cannot be done now is done by whoever opens the store next: the log has it.
             drop(log.close());
         }

@@ -418,6 +418,14 @@ impl Log {
         self.file.sync(Flush::Recycle)
     }
 
+    /// Cuts an empty log that one large batch has made longer than it should stay: whoever opens the root
+    /// reads all of it.
+    pub(super) fn shrink(&mut self, most: u64) {
+        if self.capacity > most && self.count == 0 && self.file.set_len(most).is_ok() {
+            self.capacity = most;
+        }
+    }
+
     fn start_epoch(&mut self) -> io::Result<()> {
         let epoch = self.epoch + 1;
         let (bytes, sum) = Slot::encode(VERSION, epoch);
