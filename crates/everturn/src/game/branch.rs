@@ -18,7 +18,7 @@ use super::session::{Session, find};
 use super::staging::{BATCH_BYTES, Staging, built, staging_place};
 use super::state::State;
 use super::writer::turns::{program_files, replace};
-use super::writer::upkeep::state_files;
+use super::writer::upkeep::write_states;
 use super::writer::{lock, lock_with};
 use crate::archive::Progress;
 use crate::finding::Finding;
@@ -235,7 +235,7 @@ fn derived_files(
             meta.put(&["files", "currentDeltas"], "deltas/deltas-current.jsonl");
             meta.put(&["files", "latestSnapshot"], &snapshot);
             meta.put(&["deltaStats", "lastSnapshotTurn"], &snapshot_turn);
-            state_files(dir, state, cut.turn, &mut meta, now)?
+            write_states(dir, state, cut.turn, &mut meta, now)?
         }
     };
     let before = meta.to_bytes();

@@ -24,12 +24,12 @@ pub(crate) fn state_files(
         ("worldState", Document::World.as_str().to_owned(), stamped(&state.world, now)),
         ("playerState", Document::Player.as_str().to_owned(), stamped(&state.player, now)),
     ];
-    let scene = state.scene.string_at(&["sceneId"]).and_then(|id| SceneId::parse(&id).ok());
-    match scene {
+    match state.scene.string_at(&["sceneId"]) {
         Some(id) => {
-            let name = format!("scenes/{}", scene_file(&id)?);
+            let name = format!("scenes/{}", scene_file(&SceneId::parse(&id)?)?);
             parts.push(("currentScene", name, state.scene.clone()));
         }
+        // Otherwise a scene that was taken back would be there again when the session is opened.
         None => meta.put_tree(&["files", "currentScene"], Tree::null()),
     }
     let mut sums = serde_json::Map::new();

@@ -90,3 +90,20 @@ fn resuming_looks_into_no_directory() {
         assert_eq!(counting.lists.load(Ordering::Relaxed), 0, "turn {number}");
     }
 }
+
+#[test]
+fn a_scene_that_no_file_could_hold_is_refused() {
+    let store = memory();
+    let mut game = game(&store, "session-abc123");
+    let before = game.state().clone();
+    for scene in [r#"{"type": "social"}"#, r#"{"sceneId": "../evil"}"#, r#"{"sceneId": 7}"#, "[]"] {
+        let turn = format!(
+            r#"{{"actor": "gm", "deltas": [{{"scope": "scene", "deltas": [{{"op": "set", "path": [], "value": {scene}}}]}}]}}"#
+        );
+        assert!(game.append(&TurnInput::parse(&turn).unwrap(), now()).is_err(), "{scene}");
+        assert!(game.state().is_same(&before));
+        assert_eq!(game.turn(), 0);
+    }
+    let good = r#"{"actor": "gm", "deltas": [{"scope": "scene", "deltas": [{"op": "set", "path": [], "value": {"sceneId": "temple"}}]}]}"#;
+    assert_eq!(game.append(&TurnInput::parse(good).unwrap(), now()).unwrap().turn, 1);
+}

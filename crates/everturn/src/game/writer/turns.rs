@@ -10,10 +10,10 @@ use crate::game::changes::{Change, Group};
 use crate::game::error::GameError;
 use crate::game::form::Form;
 use crate::game::meta::stamp;
-use crate::game::names::{Document, Log, LogFile, short};
+use crate::game::names::{Document, Log, LogFile, scene_file, short};
 use crate::game::state::{Scope, State};
 use crate::game::turn::{Event, TurnInput, TurnLine};
-use crate::names::FilePath;
+use crate::names::{FilePath, SceneId};
 use crate::store::{At, Expect, Secrecy, Step};
 use crate::tree::Tree;
 
@@ -153,6 +153,25 @@ impl GameWriter {
             }
             number += change.group.deltas.len();
         }
+        if touches(changes, Scope::Scene, "sceneId", 1)
+            && let Err(error) = self.check_scene()
+        {
+            self.take_back(changes)?;
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// A scene is kept in a file of its own, which its id must name.
+    fn check_scene(&self) -> Result<(), GameError> {
+        let scene = &self.state.scene;
+        if scene.is_null() {
+            return Ok(());
+        }
+        let id = scene.string_at(&["sceneId"]);
+        let id =
+            id.ok_or_else(|| GameError::input("a scene needs a sceneId, which is a string"))?;
+        scene_file(&SceneId::parse(&id)?)?;
         Ok(())
     }
 

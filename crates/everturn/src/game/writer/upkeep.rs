@@ -4,17 +4,16 @@ use jiff::Timestamp;
 
 use super::GameWriter;
 use super::turns::replace;
-use crate::checksum::checksum;
 use crate::delta::{Delta, Path};
-use crate::document::Style;
 use crate::game::error::GameError;
 use crate::game::form::Form;
 use crate::game::meta::{Meta, stamp, tree};
-use crate::game::names::{Document, SnapshotFile, scene_path};
+use crate::game::names::{Document, SnapshotFile};
 use crate::game::snapshot::{self, Header, Reason};
 use crate::game::state::{STAMP, State};
+use crate::game::state_files::state_files;
 use crate::game::turn::Event;
-use crate::names::{FilePath, SceneId};
+use crate::names::FilePath;
 use crate::store::Step;
 use crate::tree::Tree;
 
@@ -165,47 +164,26 @@ impl GameWriter {
     /// The state files of the last turn, and the metadata that say so.
     pub(in crate::game) fn state_steps(&mut self, now: Timestamp) -> Result<Vec<Step>, GameError> {
         let dir = self.session.dir.clone();
-        let mut steps = state_files(&dir, &self.state, self.session.turn, &mut self.meta, now)?;
+        let mut steps = write_states(&dir, &self.state, self.session.turn, &mut self.meta, now)?;
         steps.push(replace(Document::Meta.in_dir(&dir), self.meta.to_bytes()));
         Ok(steps)
     }
 }
 
-/// The files of a state, and what the metadata say about them.
-pub(in crate::game) fn state_files(
+/// Writes the files of a state, and lets the metadata say so.
+pub(in crate::game) fn write_states(
     dir: &FilePath,
     state: &State,
     turn: u64,
     meta: &mut Meta,
     now: Timestamp,
 ) -> Result<Vec<Step>, GameError> {
-    let mut steps = Vec::new();
-    let mut write = |path: FilePath, tree: &Tree| {
-        let bytes = tree.to_text(&Style::PRETTY_RAW).into_bytes();
-        let sum = format!("crc64:{:016x}", checksum(&[&bytes]));
-        steps.push(replace(path, bytes));
-        sum
-    };
-    let mut sums = serde_json::Map::new();
-    let world = write(Document::World.in_dir(dir), &stamped(&state.world, now));
-    sums.insert("worldState".to_owned(), world.into());
-    let player = write(Document::Player.in_dir(dir), &stamped(&state.player, now));
-    sums.insert("playerState".to_owned(), player.into());
-    match state.scene.string_at(&["sceneId"]) {
-        Some(id) => {
-            let path = scene_path(dir, &SceneId::parse(&id)?)?;
-            let name = path.as_str().strip_prefix(dir.as_str()).unwrap_or_default();
-            meta.put(&["files", "currentScene"], name.trim_start_matches('/'));
-            let scene = write(path, &state.scene);
-            sums.insert("currentScene".to_owned(), scene.into());
-        }
-        // Otherwise the scene that was taken back would be there again when the session is opened.
-        None => meta.put_tree(&["files", "currentScene"], Tree::null()),
-    }
-    meta.put(&["stateFiles", "turnId"], &turn);
-    meta.put_tree(&["stateFiles", "checksums"], tree(&sums));
+    let files = state_files(state, turn, meta, now)?;
     meta.put(&["lastModified"], &stamp(now));
-    Ok(steps)
+    let step = |(name, bytes): (String, Vec<u8>)| {
+        Ok(replace(FilePath::parse(&format!("{}/{name}", dir.as_str()))?, bytes))
+    };
+    files.into_iter().map(step).collect()
 }
 
 /// A state with the time at which its file is written.
