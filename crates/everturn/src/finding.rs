@@ -84,6 +84,18 @@ codes! {
     BadChange = "bad-change",
     /// A file that another program changed after a commit that was replayed.
     ChangedByOthers = "changed-by-others",
+    /// A document belongs to another session, or to a directory of another status.
+    WrongPlace = "wrong-place",
+    /// A turn that is there more than once.
+    DuplicateTurn = "duplicate-turn",
+    /// Turns that are not there although later ones are.
+    MissingTurns = "missing-turns",
+    /// Lines that are not in the order of their turns.
+    TurnOrder = "turn-order",
+    /// A state file does not follow from the changes.
+    StateDiffers = "state-differs",
+    /// A character or an area that is named and does not exist.
+    UnknownReference = "unknown-reference",
 }
 
 impl fmt::Display for Code {

@@ -32,6 +32,7 @@ mod writer;
 pub use changes::{Change, Group};
 pub use error::GameError;
 pub use form::Form;
+pub(crate) use log::StoreSource;
 pub use meta::NewSession;
 pub use names::Status;
 pub use scenes::{NewScene, SceneEnd};

@@ -15,8 +15,8 @@
 //! - [`store`]: batches of changes to files that happen whole or not at all.
 //! - [`archive`]: a directory as a `tar.gz`, and back, without trusting the archive.
 //! - [`game`]: game sessions of turns, changes, snapshots and scenes.
+//! - [`campaign`]: campaigns of turns, with the rules that make one.
 //! - [`check`]: what is wrong with the files of a directory.
-//! - `game`: sessions of games.
 
 #[cfg(not(unix))]
 compile_error!("everturn needs a Unix system: it relies on O_APPEND, flock and directory flushes");
@@ -44,5 +44,7 @@ pub mod store;
 pub mod archive;
 
 pub mod game;
+
+pub mod campaign;
 
 pub mod check;
