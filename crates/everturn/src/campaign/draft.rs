@@ -136,7 +136,11 @@ impl Draft {
     /// What a turn needs to begin: a map, and a place, health and state for everybody in the party.
     pub(crate) fn ensure_minimum(&mut self) -> Result<(), DeltaError> {
         if self.view().areas().is_empty() {
-            self.set(&["map"], &super::starter_map(self.generation))?;
+            // What else the map has stays; what is no map at all is an error.
+            let map = super::starter_map(self.generation);
+            for part in ["areas", "connections"] {
+                self.set(&["map", part], &map.get(part))?;
+            }
         }
         let start = match self.view().has_area(FIRST_AREA) {
             true => FIRST_AREA.to_owned(),

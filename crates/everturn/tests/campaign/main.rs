@@ -1,0 +1,16 @@
+//! Campaigns: the files, the rules, and what crashes leave of both.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
+
+mod conflicts;
+mod crash;
+mod damage;
+mod history;
+mod maps;
+mod model;
+mod processes;
+mod settings;
+mod spec;
+mod support;
+mod tools;
+mod turns;
