@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, value_parser};
 use thiserror::Error;
 
 use crate::files;
+use crate::game::{self, Game, GameError, Task};
 use crate::machine::Machine;
 use crate::peer::{PeerError, Row, Scenario};
 use crate::peers::ROWS;
@@ -29,6 +30,12 @@ enum Command {
     /// Measure what it costs to save one turn durably
     #[command(after_long_help = json::SHAPE)]
     Save(Save),
+    /// Measure reading and writing long game sessions: resume, jump, replay, save, snapshot
+    #[command(after_long_help = game::JSON_SHAPE)]
+    Game(Game),
+    /// Do one operation and print the peak of memory; `game` starts this
+    #[command(hide = true)]
+    GameMemory(Task),
 }
 
 #[derive(Debug, Args)]
@@ -78,6 +85,12 @@ pub(crate) enum CliError {
     /// A row could not be measured.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// The game could not be measured.
+    #[error(transparent)]
+    Game(#[from] GameError),
+    /// The operation whose memory was to be measured failed.
+    #[error("the operation failed")]
+    Memory(#[source] PeerError),
     /// The report could not be written.
     #[error("cannot write the report")]
     Output(#[from] io::Error),
@@ -92,6 +105,11 @@ impl Cli {
     ) -> Result<(), CliError> {
         match &self.command {
             Command::Save(save) => save.execute(out, progress),
+            Command::Game(game) => Ok(game.execute(out, progress)?),
+            Command::GameMemory(task) => {
+                let peak = task.execute().map_err(CliError::Memory)?;
+                Ok(writeln!(out, "{}", peak.map_or_else(String::new, |peak| peak.to_string()))?)
+            }
         }
     }
 }

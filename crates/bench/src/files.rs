@@ -5,7 +5,7 @@
 )]
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::peer::PeerError;
@@ -68,6 +68,12 @@ pub(crate) fn settle(dir: &Path) -> Result<(), PeerError> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(at(dir))
 }
 
+/// Waits until the disk has taken everything, so that nothing is written behind the back of what is
+/// measured next.
+pub(crate) fn settle_everything() {
+    rustix::fs::sync();
+}
+
 /// The absolute path of `dir`, without symbolic links.
 pub(crate) fn absolute(dir: &Path) -> Result<PathBuf, PeerError> {
     fs::canonicalize(dir).map_err(at(dir))
@@ -76,4 +82,61 @@ pub(crate) fn absolute(dir: &Path) -> Result<PathBuf, PeerError> {
 /// The text of a file that a system may lack, such as those below `/proc`.
 pub(crate) fn read_if_there(path: &str) -> Option<String> {
     fs::read_to_string(path).ok()
+}
+
+/// The text of a file that must be there.
+pub(crate) fn read_text(path: &Path) -> Result<String, PeerError> {
+    fs::read_to_string(path).map_err(at(path))
+}
+
+/// Writes a file anew, without flushing it.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), PeerError> {
+    fs::write(path, bytes).map_err(at(path))
+}
+
+/// Adds to the end of a file, which is created if need be, without flushing it.
+pub(crate) fn append(path: &Path, bytes: &[u8]) -> Result<(), PeerError> {
+    let file = File::options().create(true).append(true).open(path);
+    file.and_then(|mut file| file.write_all(bytes)).map_err(at(path))
+}
+
+/// Gives a file another name.
+pub(crate) fn rename(from: &Path, to: &Path) -> Result<(), PeerError> {
+    fs::rename(from, to).map_err(at(from))
+}
+
+/// Writes a file so that a power cut leaves the old content or the new one, and returns when it is safe.
+pub(crate) fn write_safely(path: &Path, bytes: &[u8]) -> Result<(), PeerError> {
+    let waiting = path.with_extension("tmp");
+    let written = File::create(&waiting).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_data()
+    });
+    written.map_err(at(&waiting))?;
+    rename(&waiting, path)?;
+    path.parent().map_or(Ok(()), settle)
+}
+
+/// How many files there are below `dir`, or at it, and how many bytes they hold.
+pub(crate) fn count(dir: &Path) -> Result<(u64, u64), PeerError> {
+    let metadata = fs::symlink_metadata(dir).map_err(at(dir))?;
+    if !metadata.is_dir() {
+        return Ok((1, metadata.len()));
+    }
+    let mut total = (0, 0);
+    for path in entries(dir)? {
+        let (files, bytes) = count(&path)?;
+        total = (total.0 + files, total.1 + bytes);
+    }
+    Ok(total)
+}
+
+/// This program, to be started once more.
+pub(crate) fn this_program() -> Result<PathBuf, PeerError> {
+    std::env::current_exe().map_err(at(Path::new("this program")))
+}
+
+/// Whether anything stands at `path`.
+pub(crate) fn is_there(path: &Path) -> bool {
+    path.exists()
 }

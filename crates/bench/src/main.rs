@@ -13,6 +13,8 @@ mod sharing;
 mod run;
 mod stats;
 
+mod game;
+
 mod machine;
 mod report;
 

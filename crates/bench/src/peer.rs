@@ -148,6 +148,15 @@ pub(crate) enum PeerError {
     /// Everturn refused.
     #[error("everturn")]
     Everturn(#[source] Box<StoreError>),
+    /// A session of Everturn refused.
+    #[error("everturn")]
+    Game(#[source] Box<everturn::game::GameError>),
+    /// A text that should be JSON is not.
+    #[error("json")]
+    Json(#[from] serde_json::Error),
+    /// A session is not what was stored.
+    #[error("{0}")]
+    Session(String),
     /// The writer thread could not save the batch; the text is its error.
     #[error("the writer thread failed: {0}")]
     Batch(String),

@@ -88,14 +88,16 @@ fn line(head: &str, size: usize, words: &mut Words) -> Vec<u8> {
 }
 
 /// An endless, repeatable row of words.
-struct Words(u64);
+pub(crate) struct Words(u64);
 
 impl Words {
-    fn new(session: u32, number: u32) -> Words {
+    /// The row for one turn of one session.
+    pub(crate) fn new(session: u32, number: u32) -> Words {
         Words(SEED ^ (u64::from(session) << 32) ^ u64::from(number))
     }
 
-    fn next_word(&mut self) -> &'static str {
+    /// The next word.
+    pub(crate) fn next_word(&mut self) -> &'static str {
         // A Weyl sequence with a multiplicative mix: plenty for choosing words.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -22,7 +22,12 @@ pub(crate) fn run(words: Vec<OsString>) -> Exit {
 fn execute(arguments: Arguments) -> Result<Exit, Stop> {
     let Arguments { globals, command } = arguments;
     output::choose_colour(globals.color);
-    let mut context = Context { root: globals.root, json: globals.json, out: Output::stdout() };
+    let mut context = Context {
+        root: globals.root,
+        layout: globals.layout,
+        json: globals.json,
+        out: Output::stdout(),
+    };
     let exit = command.run(&mut context)?;
     context.out.flush()?;
     Ok(exit)

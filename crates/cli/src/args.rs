@@ -3,15 +3,18 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{ColorChoice, Parser, ValueEnum};
+use everturn::layout;
 
 use crate::commands::Command;
 use crate::exit;
 
 const EXAMPLES: &str = "\
 Examples:
-  everturn help completions
-  everturn man | man -l -";
+  everturn new game --name Vex
+  everturn show latest
+  everturn help append";
 
 /// Keep, check and repair AI sessions on disk
 ///
@@ -40,6 +43,10 @@ pub(crate) struct Globals {
     #[arg(long, global = true, value_name = "DIR", env = "EVERTURN_ROOT", hide_env_values = true)]
     pub(crate) root: Option<PathBuf>,
 
+    /// Look at sessions of this layout only
+    #[arg(long, global = true, value_name = "NAME", value_parser = layouts())]
+    pub(crate) layout: Option<String>,
+
     /// Print data as JSON: one document, or one per line for streams
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -47,6 +54,11 @@ pub(crate) struct Globals {
     /// When to use colour; `auto` means on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorChoice,
+}
+
+/// The names of all layouts, as values of an option or argument.
+pub(crate) fn layouts() -> PossibleValuesParser {
+    PossibleValuesParser::new(layout::ALL.iter().map(|layout| layout.name()))
 }
 
 /// What the last `--color` among `words` asks for, as far as it can be told before they are parsed:

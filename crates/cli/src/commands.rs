@@ -3,10 +3,32 @@
 //!
 //! A new command is a file, its `mod` line, and its line in the registry.
 
+mod append;
+mod archive;
 mod check;
 mod commit;
+mod complete;
 mod completions;
+mod diff;
+mod fork;
+mod import;
+mod ls;
 mod man;
+mod new;
+mod pause;
+mod purge;
+mod repair;
+mod replay;
+mod restore;
+mod resume;
+mod rewind;
+mod scene;
+mod show;
+mod snapshot;
+mod state;
+mod trash;
+mod unarchive;
+mod undo;
 
 use std::path::PathBuf;
 
@@ -18,6 +40,8 @@ use crate::output::Output;
 pub(crate) struct Context {
     /// The data root, if the user named one.
     pub(crate) root: Option<PathBuf>,
+    /// The only layout to look at, if the user named one.
+    pub(crate) layout: Option<String>,
     /// Whether data is printed as JSON.
     pub(crate) json: bool,
     /// Where data goes.
@@ -45,7 +69,29 @@ macro_rules! registry {
 
 // The order is that of `--help`.
 registry! {
+    New => new,
+    Append => append,
+    Ls => ls,
+    Show => show,
+    State => state,
+    Diff => diff,
+    Replay => replay,
+    Scene => scene,
+    Snapshot => snapshot,
+    Undo => undo,
+    Rewind => rewind,
+    Fork => fork,
+    Pause => pause,
+    Resume => resume,
+    Complete => complete,
+    Archive => archive,
+    Unarchive => unarchive,
+    Trash => trash,
+    Restore => restore,
+    Purge => purge,
     Check => check,
+    Repair => repair,
+    Import => import,
     Commit => commit,
     Completions => completions,
     Man => man,

@@ -44,6 +44,11 @@ impl Error {
         Error { message: message.into(), ..self }
     }
 
+    /// Says where it happened, in front of what is wrong.
+    pub(crate) fn at(self, place: &str) -> Error {
+        Error { message: format!("{place}: {}", self.message), ..self }
+    }
+
     /// Adds the error that led to this one; its own causes are printed as well.
     pub(crate) fn caused_by(mut self, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
         self.cause = Some(cause.into());

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use everturn::disk::{Disk, RealDisk};
+use everturn::layout::LayoutError;
 use everturn::names::NameError;
 use everturn::store::{FileStore, Options, StoreError};
 
@@ -37,7 +38,24 @@ impl From<StoreError> for Error {
 
 impl From<NameError> for Error {
     fn from(error: NameError) -> Error {
-        Error::new(Exit::Request, "not a usable name").caused_by(error)
+        Error::new(Exit::Request, "not a usable name")
+            .caused_by(error)
+            .hint("choose one that could be the name of a file")
+    }
+}
+
+impl From<LayoutError> for Error {
+    fn from(error: LayoutError) -> Error {
+        match error {
+            LayoutError::Store(error) => error.into(),
+            LayoutError::Name(error) => error.into(),
+            LayoutError::Damaged { .. } => Error::new(Exit::Damaged, error.to_string()),
+            LayoutError::NoTurn { first, last, .. } => Error::new(Exit::Request, error.to_string())
+                .hint(format!("choose a turn from {first} to {last}")),
+            LayoutError::Taken { .. } => Error::new(Exit::Request, error.to_string())
+                .hint("choose another id, or none for one that is free"),
+            other => Error::new(Exit::Request, other.to_string()),
+        }
     }
 }
 

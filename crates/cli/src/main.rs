@@ -2,16 +2,25 @@
 //!
 //! `arguments -> args -> commands -> output`, and every way it can end is an `exit` code.
 
+mod answer;
 mod app;
 mod args;
+mod changes;
 mod commands;
 mod error;
 mod exit;
 mod faults;
+mod games;
+mod input;
+mod json;
 mod output;
 mod panics;
 mod progress;
+mod replay;
+mod sessions;
 mod settings;
+mod stages;
+mod turns;
 
 fn main() -> std::process::ExitCode {
     panics::guard(|| app::run(std::env::args_os().collect())).into()

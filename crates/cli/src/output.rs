@@ -44,6 +44,19 @@ impl Output {
     }
 }
 
+/// Text that somebody else wrote, for people: control characters must not drive the terminal.
+pub(crate) fn harmless(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() && !matches!(character, '\n' | '\t') {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
 /// Sorts a failed write to stdout: a reader that has left is no fault.
 pub(crate) fn stdout_failed(cause: io::Error) -> Stop {
     if cause.kind() == io::ErrorKind::BrokenPipe {

@@ -7,6 +7,7 @@ use std::panic::{self, PanicHookInfo, UnwindSafe};
 use crate::app;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::replay;
 
 /// Runs `body`; a panic in it becomes [`Exit::Internal`].
 pub(crate) fn guard(body: impl FnOnce() -> Exit + UnwindSafe) -> Exit {
@@ -15,6 +16,8 @@ pub(crate) fn guard(body: impl FnOnce() -> Exit + UnwindSafe) -> Exit {
 }
 
 fn describe(info: &PanicHookInfo<'_>) {
+    // What follows is to be seen.
+    replay::restore();
     let message = info.payload_as_str().unwrap_or("panic without a message");
     let place = info.location().map_or_else(String::new, |location| format!(" at {location}"));
     let error = Error::new(Exit::Internal, format!("internal error{place}: {message}"))

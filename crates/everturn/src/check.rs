@@ -1,19 +1,22 @@
 //! What is wrong with the files of a directory, whatever program they belong to.
 //!
 //! Files named `*.jsonl` and `*.ndjson` are read as lines, files named `*.json` as documents; others are
-//! left alone. Nothing is written, nothing stops at the first finding, and memory does not grow with
+//! left alone. Where a directory is that of a game session, what its files say is compared besides. Nothing is written, nothing stops at the first finding, and memory does not grow with
 //! the files.
 
+use std::collections::BTreeSet;
 use std::io;
+use std::sync::Arc;
 
 mod large;
 
 use crate::disk::{Access, Disk, DiskFile, Kind, read_all};
 use crate::document::Document;
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Severity};
+use crate::game;
 use crate::lines::{Item, LARGEST_TEXT, Scan, Source};
 use crate::names::FilePath;
-use crate::store::{OWN_DIR, StoreError, log_findings};
+use crate::store::{FileStore, OWN_DIR, Store, StoreError, log_findings};
 
 /// Who wants to know what a check finds, while it is running.
 pub trait Watch {
@@ -31,21 +34,43 @@ pub struct Checked {
     pub files: u64,
     /// Records of JSONL files that are good.
     pub records: u64,
-    /// Findings that were reported.
+    /// Findings that were reported, without warnings.
     pub findings: u64,
+    /// Warnings that were reported.
+    pub warnings: u64,
+}
+
+impl Checked {
+    /// Counts a finding or a warning.
+    pub(crate) fn count(&mut self, finding: &Finding) {
+        match finding.code.severity() {
+            Severity::Finding => self.findings += 1,
+            Severity::Warning => self.warnings += 1,
+        }
+    }
+
+    fn add(&mut self, other: Checked) {
+        let Checked { files, records, findings, warnings } = other;
+        self.files += files;
+        self.records += records;
+        self.findings += findings;
+        self.warnings += warnings;
+    }
 }
 
 /// Checks a file, or a directory with all that is below it.
 ///
 /// What cannot be read is a finding, except for `start` itself.
 pub fn check(
-    disk: &dyn Disk,
+    disk: &Arc<dyn Disk>,
     start: &FilePath,
     watch: &mut dyn Watch,
 ) -> Result<Checked, StoreError> {
     let stat = disk.stat(start).map_err(StoreError::io("look at", start))?;
     let Some(stat) = stat else { return Err(StoreError::Missing { path: start.clone() }) };
-    let mut checker = Checker { disk, watch, checked: Checked::default() };
+    let store: Arc<dyn Store> = Arc::new(FileStore::open_read_only(Arc::clone(disk))?);
+    let checked = Checked::default();
+    let mut checker = Checker { disk: &**disk, store, watch, checked, covered: BTreeSet::new() };
     match stat.kind {
         Kind::Dir => {
             disk.list(start).map_err(StoreError::io("list", start))?;
@@ -67,13 +92,16 @@ fn is_own_dir(disk: &dyn Disk, dir: &FilePath) -> bool {
 
 struct Checker<'a> {
     disk: &'a dyn Disk,
+    store: Arc<dyn Store>,
     watch: &'a mut dyn Watch,
     checked: Checked,
+    /// Files of the session at hand that were looked at with it.
+    covered: BTreeSet<FilePath>,
 }
 
 impl Checker<'_> {
     fn report(&mut self, finding: Finding) {
-        self.checked.findings += 1;
+        self.checked.count(&finding);
         self.watch.finding(finding);
     }
 
@@ -91,6 +119,7 @@ impl Checker<'_> {
             Ok(listing) => listing,
             Err(error) => return self.unreadable(dir, &error),
         };
+        self.session(dir);
         for (name, reason) in listing.refused {
             self.trouble(
                 dir,
@@ -115,6 +144,17 @@ impl Checker<'_> {
         }
     }
 
+    /// Looks at a directory as a game session, if it is one.
+    fn session(&mut self, dir: &FilePath) {
+        // What cannot be read as a session is looked at file by file, and says there why.
+        if game::is_session_dir(&self.store, dir).is_ok_and(|is| is)
+            && let Ok(looked) = game::check_dir(&self.store, &game::Place::of(dir), self.watch)
+        {
+            self.checked.add(looked.checked);
+            self.covered = looked.covered;
+        }
+    }
+
     /// Everturn's own directory is nobody's data; but its logs may hold some.
     fn own_dir(&mut self, root: &FilePath, own: &FilePath) {
         if !root.is_root() {
@@ -128,6 +168,9 @@ impl Checker<'_> {
     }
 
     fn file(&mut self, path: &FilePath) {
+        if self.covered.contains(path) {
+            return;
+        }
         let read = match path.as_str().rsplit_once('.') {
             Some((_, "jsonl" | "ndjson")) => Checker::lines,
             Some((_, "json")) => Checker::document,

@@ -47,6 +47,11 @@ pub trait Disk: Send + Sync {
     /// cut once the directory of `to` is flushed; the old one stays away once that of `from` is.
     fn rename(&self, from: &FilePath, to: &FilePath) -> io::Result<()>;
 
+    /// Gives a file a second name, which must be free.
+    ///
+    /// The name survives a power cut once its directory is flushed.
+    fn link(&self, file: &FilePath, to: &FilePath) -> io::Result<()>;
+
     /// Removes a file or an empty directory; it stays away once the directory above is flushed.
     fn remove(&self, path: &FilePath) -> io::Result<()>;
 
@@ -91,6 +96,10 @@ pub trait DiskFile: Send + Sync {
 
     /// Cuts or extends the file; the extension reads as NUL.
     fn set_len(&self, len: u64) -> io::Result<()>;
+
+    /// Makes the file, which ends at `start`, end at `end`, for [`Access::Write`], and makes sure that
+    /// writing there will not fail for want of room. If there is none, the file stays as it was.
+    fn reserve(&self, start: u64, end: u64) -> io::Result<()>;
 
     /// Flushes the file: all written to it before now survives a power cut, provided its name does.
     ///
@@ -232,6 +241,8 @@ flushes! {
     CheckpointFile,
     /// A directory in which commits have changed names, before the log starts anew.
     CheckpointDir,
+    /// A file that commits have changed, before it is closed because too many are open.
+    CloseFile,
     /// A file whose name is about to begin another life.
     SettleFile,
     /// The directory of such a name.

@@ -70,6 +70,8 @@ codes! {
     Unreadable = "unreadable",
     /// Commits of a process that is gone wait to be replayed.
     CommitsWaiting = "commits-waiting",
+    /// Something is in the way of a commit that waits to be replayed.
+    CannotReplay = "cannot-replay",
     /// A write-ahead log that cannot be read.
     BadLog = "bad-log",
     /// Bytes that were moved to the quarantine before an append.
@@ -84,18 +86,104 @@ codes! {
     BadChange = "bad-change",
     /// A file that another program changed after a commit that was replayed.
     ChangedByOthers = "changed-by-others",
+    /// A session has no metadata, as some programs leave it.
+    NoMetadata = "no-metadata",
+    /// The metadata of a session say something that its files do not bear out.
+    WrongMetadata = "wrong-metadata",
     /// A document belongs to another session, or to a directory of another status.
     WrongPlace = "wrong-place",
+    /// A session stands in more than one directory.
+    SessionTwice = "session-twice",
+    /// A file that should be there is not.
+    MissingFile = "missing-file",
+    /// A file that has no place in a session.
+    UnknownFile = "unknown-file",
     /// A turn that is there more than once.
     DuplicateTurn = "duplicate-turn",
     /// Turns that are not there although later ones are.
     MissingTurns = "missing-turns",
     /// Lines that are not in the order of their turns.
     TurnOrder = "turn-order",
+    /// A turn that was written again, with the same time; the later line counts.
+    SupersededTurn = "superseded-turn",
+    /// Turns whose numbers start again, as when a program resumes without knowing the last one.
+    RestartedTurns = "restarted-turns",
+    /// A line of a turn that its file should not have, going by the name of the file.
+    WrongRange = "wrong-range",
+    /// Two files of a log that are about the same turns, going by their names.
+    FileOverlap = "file-overlap",
+    /// The id of an event or a change that is there more than once.
+    DuplicateId = "duplicate-id",
+    /// The id of an event or a change that tells another turn.
+    WrongId = "wrong-id",
+    /// A change whose turn or event does not exist.
+    DanglingChange = "dangling-change",
+    /// A snapshot says something about itself that is not so.
+    SnapshotFacts = "snapshot-facts",
+    /// A snapshot does not follow from the one before it and the changes since then.
+    SnapshotDiffers = "snapshot-differs",
     /// A state file does not follow from the changes.
     StateDiffers = "state-differs",
     /// A character or an area that is named and does not exist.
     UnknownReference = "unknown-reference",
+    /// The file of a scene that is over does not follow from the changes.
+    SceneDiffers = "scene-differs",
+    /// The turns of a scene make no sense.
+    SceneRange = "scene-range",
+    /// A turn belongs to a scene that does not exist.
+    MissingScene = "missing-scene",
+    /// More than a hundred turns lie between two snapshots.
+    NoSnapshot = "no-snapshot",
+    /// An index that does not say what the logs say.
+    StaleIndex = "stale-index",
+    /// A file is larger than it should be.
+    SizeOverTarget = "size-over-target",
+    /// A file is larger than it may be.
+    SizeOverMax = "size-over-max",
+    /// The session from which this one was made is not there.
+    MissingParent = "missing-parent",
+    /// A session of a later version, which is not looked into.
+    NewerVersion = "newer-version",
+}
+
+/// How much a [`Finding`] matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Severity {
+    /// Nothing is lost; somebody may want to know.
+    Warning,
+    /// Something is wrong.
+    Finding,
+}
+
+impl Severity {
+    /// The word that `--json` prints.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Warning => "warning",
+            Severity::Finding => "finding",
+        }
+    }
+}
+
+impl Code {
+    /// How much it matters.
+    #[must_use]
+    pub fn severity(self) -> Severity {
+        match self {
+            Code::NoMetadata
+            | Code::UnknownFile
+            | Code::SupersededTurn
+            | Code::RestartedTurns
+            | Code::SceneDiffers
+            | Code::NoSnapshot
+            | Code::StaleIndex
+            | Code::SizeOverTarget
+            | Code::MissingParent
+            | Code::NewerVersion => Severity::Warning,
+            _ => Severity::Finding,
+        }
+    }
 }
 
 impl fmt::Display for Code {

@@ -13,32 +13,56 @@
 //!
 //! Two forms of such directories are read, see [`Form`]; a session keeps the form it has.
 
+mod archive;
+mod branch;
 mod changes;
+mod check;
 mod error;
 mod files;
 mod form;
 mod indexes;
+mod lifecycle;
 mod log;
 mod meta;
+mod migrate;
 mod names;
+mod repair;
+mod retention;
 mod scenes;
 mod session;
 mod snapshot;
+mod staging;
 mod state;
+mod state_files;
+mod survey;
+mod trash;
 mod travel;
 mod turn;
+mod undo;
+mod view;
 mod writer;
 
+pub use archive::{Archived, Archiving, archive, unarchive};
+pub use branch::{Branched, Branching, Rewound, fork, rewind};
 pub use changes::{Change, Group};
+pub use check::check_session;
+pub(crate) use check::{check_dir, is_session_dir};
 pub use error::GameError;
 pub use form::Form;
 pub(crate) use log::StoreSource;
+pub use lifecycle::{Completed, complete, pause, resume};
 pub use meta::NewSession;
+pub use migrate::{Imported, Migration, Note};
 pub use names::Status;
+pub use repair::{Action, Repair, plan_repair, repair, undo_repair};
+pub use retention::{Keep, Retention, SnapshotEntry, retain};
 pub use scenes::{NewScene, SceneEnd};
 pub use session::{Session, list};
 pub use snapshot::{Reason, Snapshot};
 pub use state::{Scope, State};
+pub(crate) use survey::Place;
+pub use trash::{PurgePlan, TrashName, Trashed, purge, restore, trash, trashed};
 pub use travel::{Frame, Moment, Replay};
 pub use turn::{Turn, TurnInput};
+pub use view::GameLayout;
 pub use writer::{Appended, GameWriter};

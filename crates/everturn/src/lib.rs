@@ -14,6 +14,8 @@
 //! - [`disk`]: what is asked of a disk; the real one, and one that crashes on request.
 //! - [`store`]: batches of changes to files that happen whole or not at all.
 //! - [`archive`]: a directory as a `tar.gz`, and back, without trusting the archive.
+//! - [`view`]: sessions, entries and states as every layout shows them.
+//! - [`layout`]: the kinds of sessions there are, behind one shape.
 //! - [`game`]: game sessions of turns, changes, snapshots and scenes.
 //! - [`campaign`]: campaigns of turns, with the rules that make one.
 //! - [`check`]: what is wrong with the files of a directory.
@@ -42,6 +44,10 @@ pub mod disk;
 pub mod store;
 
 pub mod archive;
+
+pub mod view;
+
+pub mod layout;
 
 pub mod game;
 

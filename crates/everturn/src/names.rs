@@ -272,6 +272,9 @@ pub(crate) struct PathSet(BTreeSet<FilePath>);
 impl PathSet {
     /// Whether a path of the set is `path`, lies below it or above it.
     pub(crate) fn meets(&self, path: &FilePath) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
         let text = path.as_str();
         let mut above = std::iter::successors(Some(text), |path| parent_of(path));
         if above.any(|path| self.0.contains(path)) {

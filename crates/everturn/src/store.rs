@@ -12,6 +12,7 @@ use crate::names::FilePath;
 
 mod apply;
 mod core;
+mod errand;
 mod error;
 mod file;
 mod fingerprint;
@@ -26,6 +27,7 @@ mod quarantine;
 mod record;
 mod recover;
 mod replay;
+mod tracked;
 
 pub use error::StoreError;
 pub use file::{FileStore, FileWriter, Options};

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::summary::{Report, ScenarioReport, Summary, micros};
+use crate::machine::Machine;
 use crate::peer::Durability;
 use crate::workload::{DELTA_BYTES, DELTAS_PER_TURN, SAVE_BYTES, SEED, TURN_BYTES};
 
@@ -26,12 +27,7 @@ The document that --json prints:
 pub(crate) fn document(report: &Report) -> Value {
     json!({
         "benchmark": "save",
-        "machine": {
-            "cores": report.machine.cores,
-            "kernel": report.machine.kernel,
-            "file_system": report.machine.file_system,
-            "build": report.machine.build,
-        },
+        "machine": machine(&report.machine),
         "workload": {
             "seed": SEED,
             "turn_bytes": TURN_BYTES,
@@ -41,6 +37,16 @@ pub(crate) fn document(report: &Report) -> Value {
         },
         "runs": report.runs,
         "scenarios": report.scenarios.iter().map(scenario).collect::<Vec<Value>>(),
+    })
+}
+
+/// The machine.
+pub(crate) fn machine(machine: &Machine) -> Value {
+    json!({
+        "cores": machine.cores,
+        "kernel": machine.kernel,
+        "file_system": machine.file_system,
+        "build": machine.build,
     })
 }
 

@@ -21,7 +21,8 @@ pub(crate) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     report.scenarios.iter().try_for_each(|scenario| write_scenario(scenario, out))
 }
 
-fn machine(machine: &Machine) -> String {
+/// The machine in one line.
+pub(crate) fn machine(machine: &Machine) -> String {
     let cores = machine.cores.map_or_else(|| "unknown".to_owned(), |cores| cores.to_string());
     let known = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "unknown".to_owned());
     format!(

@@ -1,10 +1,12 @@
 //! `everturn check`: what is wrong with the files of a directory.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use everturn::check::{Checked, Watch, check};
-use everturn::disk::RealDisk;
-use everturn::finding::Finding;
+use everturn::disk::{Disk, RealDisk};
+use everturn::finding::{Finding, Severity};
+use everturn::game::Status;
 use everturn::names::FilePath;
 use everturn::store::OWN_DIR;
 use serde_json::json;
@@ -18,8 +20,9 @@ use crate::progress::Progress;
 /// Find damage in JSON and JSONL files, whatever program wrote them
 ///
 /// Reads *.jsonl and *.ndjson files line by line and *.json files as documents, in a directory and all
-/// below it. Everything is read to the end, and nothing is changed. Ends with status 3 if anything was
-/// found.
+/// below it. In a game session it also looks whether turns, changes, snapshots, states and metadata fit
+/// together. Everything is read to the end, and nothing is changed. Ends with status 3 if anything is
+/// wrong; warnings alone do not count.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,7 +35,7 @@ pub(crate) struct Args {
 
 /// Where the path lies: the root that Everturn keeps it in, if there is one, and the way from there.
 struct Place {
-    disk: RealDisk,
+    disk: Arc<dyn Disk>,
     start: FilePath,
     /// What findings begin with in place of `start`, so that the user can open them.
     shown: PathBuf,
@@ -45,11 +48,19 @@ fn locate(path: &Path) -> Result<Place, Error> {
     let real = path.canonicalize().map_err(failed)?;
     let dir = if real.is_dir() { real.as_path() } else { real.parent().unwrap_or(&real) };
     let is_root = |dir: &&Path| dir.join(OWN_DIR).join("wal").is_dir();
-    let root = dir.ancestors().find(is_root).unwrap_or(dir);
+    let root = dir.ancestors().find(is_root).or_else(|| above_sessions(dir)).unwrap_or(dir);
     let way = real.strip_prefix(root).unwrap_or(&real).to_string_lossy().into_owned();
     let start = FilePath::parse(&way).map_err(Error::from)?;
-    let disk = RealDisk::open(root).map_err(failed)?;
+    let disk = Arc::new(RealDisk::open(root).map_err(failed)?);
     Ok(Place { disk, start, shown: path.to_owned() })
+}
+
+/// The directory above `sessions` of a game session, so that its own name and place are known.
+fn above_sessions(dir: &Path) -> Option<&Path> {
+    let status = dir.parent()?;
+    Status::parse(status.file_name()?.to_str()?)?;
+    let sessions = status.parent()?;
+    (sessions.file_name()? == "sessions").then(|| sessions.parent()).flatten()
 }
 
 struct Printer<'a> {
@@ -78,6 +89,7 @@ impl Printer<'_> {
             let code = code.as_str();
             let record = json!({
                 "file": file, "line": line, "offset": offset, "code": code, "message": message,
+                "severity": finding.code.severity().as_str(),
             });
             return writeln!(self.out, "{record}");
         }
@@ -85,7 +97,11 @@ impl Printer<'_> {
         if let Some(line) = line {
             write!(self.out, ":{line}")?;
         }
-        write!(self.out, ": {code}: {message}")?;
+        let mark = match code.severity() {
+            Severity::Warning => "warning: ",
+            Severity::Finding => "",
+        };
+        write!(self.out, ": {mark}{code}: {message}")?;
         if let Some(offset) = offset {
             write!(self.out, " (byte {offset})")?;
         }
@@ -116,13 +132,19 @@ impl Watch for Printer<'_> {
 fn summary(checked: Checked) -> String {
     let count =
         |number: u64, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
-    let Checked { files, records, findings } = checked;
-    if files == 0 && findings == 0 {
+    let Checked { files, records, findings, warnings } = checked;
+    if files == 0 && findings == 0 && warnings == 0 {
         return "nothing to check: no *.json, *.jsonl or *.ndjson files here".to_owned();
     }
-    let findings =
-        if findings == 0 { "all is well".to_owned() } else { count(findings, "finding") };
-    format!("{}, {}: {findings}", count(files, "file"), count(records, "record"))
+    let outcome = match (findings, warnings) {
+        (0, 0) => "all is well".to_owned(),
+        (0, warnings) => count(warnings, "warning"),
+        (findings, 0) => count(findings, "finding"),
+        (findings, warnings) => {
+            format!("{}, {}", count(findings, "finding"), count(warnings, "warning"))
+        }
+    };
+    format!("{}, {}: {outcome}", count(files, "file"), count(records, "record"))
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {

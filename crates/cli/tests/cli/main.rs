@@ -8,5 +8,8 @@ mod check;
 mod everturn;
 mod kills;
 mod pages;
+mod readme;
+mod sessions;
 mod streams;
+mod terminal;
 mod transcripts;

@@ -9,13 +9,27 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::{FileId, Kind, Stat};
 
+/// Writes NUL from `start` to `end`: the way to take room that works everywhere.
+fn fill(file: &File, start: u64, end: u64) -> io::Result<()> {
+    const PIECE: usize = 1 << 16;
+    let mut at = start;
+    while at < end {
+        let len = usize::try_from(end - at).unwrap_or(PIECE).min(PIECE);
+        file.write_all_at([0; PIECE].get(..len).unwrap_or_default(), at)?;
+        at += len as u64;
+    }
+    Ok(())
+}
+
 #[cfg(target_os = "linux")]
 mod system {
-    use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags, statx};
+    use rustix::fs::{AtFlags, CWD, FallocateFlags, FileType, Statx, StatxFlags, fallocate, statx};
+    use rustix::io::Errno;
 
     use super::{File, FileId, Kind, Path, Stat, io};
 
@@ -39,6 +53,13 @@ mod system {
     pub(crate) fn below(dir: &Base, path: &str) -> io::Result<Stat> {
         let path = if path.is_empty() { "." } else { path };
         Ok(stat_from(&statx(dir, path, AtFlags::SYMLINK_NOFOLLOW, WANTED)?))
+    }
+
+    pub(crate) fn reserve(file: &File, start: u64, end: u64) -> io::Result<()> {
+        match fallocate(file, FallocateFlags::empty(), start, end.saturating_sub(start)) {
+            Err(Errno::OPNOTSUPP) => super::fill(file, start, end),
+            other => Ok(other?),
+        }
     }
 
     pub(crate) fn of_file(file: &File) -> io::Result<Stat> {
@@ -81,6 +102,10 @@ mod system {
         of_entry(&dir.join(path))
     }
 
+    pub(crate) fn reserve(file: &File, start: u64, end: u64) -> io::Result<()> {
+        super::fill(file, start, end)
+    }
+
     pub(crate) fn of_file(file: &File) -> io::Result<Stat> {
         Ok(stat_from(&file.metadata()?))
     }
@@ -97,4 +122,4 @@ mod system {
     }
 }
 
-pub(super) use system::{Base, base, below, of_entry, of_file};
+pub(super) use system::{Base, base, below, of_entry, of_file, reserve};

@@ -260,6 +260,10 @@ impl Disk for RealDisk {
         fs::rename(self.entry(from)?, self.target(to)?)
     }
 
+    fn link(&self, file: &FilePath, to: &FilePath) -> io::Result<()> {
+        fs::hard_link(self.target(file)?, self.entry(to)?)
+    }
+
     fn remove(&self, path: &FilePath) -> io::Result<()> {
         let place = self.entry(path)?;
         if fs::symlink_metadata(&place)?.is_dir() {
@@ -323,6 +327,15 @@ impl DiskFile for RealFile {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.file.set_len(len)
+    }
+
+    fn reserve(&self, start: u64, end: u64) -> io::Result<()> {
+        let reserved = facts::reserve(&self.file, start, end);
+        if reserved.is_err() {
+            // What could be had is of no use, and others may need it.
+            self.file.set_len(start)?;
+        }
+        reserved
     }
 
     fn sync(&self, _why: Flush) -> io::Result<()> {

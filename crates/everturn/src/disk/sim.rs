@@ -145,7 +145,7 @@ impl Disk for SimDisk {
 
     fn create(&self, path: &FilePath, mode: Mode) -> io::Result<Box<dyn DiskFile>> {
         let mut world = self.world();
-        world.change(self.pid)?;
+        world.change_with_room(self.pid)?;
         let inode = world.create(path, mode)?;
         Ok(Box::new(files::SimFile::new(self.clone(), inode, Access::Append)))
     }
@@ -164,7 +164,7 @@ impl Disk for SimDisk {
 
     fn create_dir(&self, path: &FilePath) -> io::Result<()> {
         let mut world = self.world();
-        world.change(self.pid)?;
+        world.change_with_room(self.pid)?;
         world.create_dir(path)
     }
 
@@ -172,6 +172,12 @@ impl Disk for SimDisk {
         let mut world = self.world();
         world.change(self.pid)?;
         world.rename(from, to)
+    }
+
+    fn link(&self, file: &FilePath, to: &FilePath) -> io::Result<()> {
+        let mut world = self.world();
+        world.change_with_room(self.pid)?;
+        world.link(file, to)
     }
 
     fn remove(&self, path: &FilePath) -> io::Result<()> {

@@ -1,7 +1,10 @@
 //! What can go wrong with a game session.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
+use crate::archive::ArchiveError;
 use crate::delta::DeltaError;
 use crate::names::{FilePath, NameError, SessionId};
 use crate::store::StoreError;
@@ -83,6 +86,23 @@ pub enum GameError {
         /// What it would have to be.
         wanted: &'static str,
     },
+    /// More turns were to be taken back than there are.
+    #[error("cannot undo {asked} turns: the session has {turns}")]
+    TooFar {
+        /// How many were to be taken back.
+        asked: u64,
+        /// How many there are.
+        turns: u64,
+    },
+    /// An archive could not be made or used.
+    #[error(transparent)]
+    Archive(Arc<ArchiveError>),
+    /// There is nothing of that name in the trash.
+    #[error("there is no {name} in the trash")]
+    NotInTrash {
+        /// The name.
+        name: String,
+    },
     /// The session was written by a later version.
     #[error(
         "session {id} has version {version}, which is newer than this program; it can be read, but not changed"
@@ -95,9 +115,26 @@ pub enum GameError {
     },
 }
 
+impl From<ArchiveError> for GameError {
+    fn from(error: ArchiveError) -> GameError {
+        match error {
+            ArchiveError::Store(error) => error.into(),
+            error => GameError::Archive(Arc::new(error)),
+        }
+    }
+}
+
 impl GameError {
     pub(crate) fn input(what: impl Into<String>) -> GameError {
         GameError::Input { what: what.into() }
+    }
+
+    /// What is wrong, where the file is named already.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            GameError::Damaged { reason, .. } => reason.clone(),
+            other => other.to_string(),
+        }
     }
 
     pub(crate) fn damaged(file: &FilePath, reason: impl std::fmt::Display) -> GameError {

@@ -103,6 +103,12 @@ impl<R> Rows<R> {
         Ok(Rows { file: file.clone(), content, parse, wanted, waiting })
     }
 
+    /// The turn of the first line, if that shows at a glance and nothing was read yet.
+    pub(crate) fn first_turn(&self) -> Option<u64> {
+        let Content::Whole { text, at: 0, .. } = &self.content else { return None };
+        glance(text.lines().next()?)
+    }
+
     fn row(&self, line: Line) -> Piece<R> {
         match (self.parse)(&line.slice) {
             Ok(row) => Piece::Row(row, line),

@@ -157,8 +157,17 @@ impl Meta {
         let mut meta = Meta { tree: tree(&value), style: Style::PRETTY_RAW };
         meta.put_tree(&["config"], session.config.clone());
         for (key, value) in &session.extra {
-            if meta.tree.at(&[key]).is_none() {
-                meta.put_tree(&[key], value.clone());
+            match meta.tree.at(&[key]) {
+                None => meta.put_tree(&[key], value.clone()),
+                // What is given for an object of ours is added to it.
+                Some(own) if own.kind() == Kind::Object => {
+                    for (member, value) in value.children() {
+                        if own.at(&[&member]).is_none() {
+                            meta.put_tree(&[key, &member], value);
+                        }
+                    }
+                }
+                Some(_) => {}
             }
         }
         meta

@@ -137,6 +137,28 @@ impl NewScene {
 }
 
 impl SceneEnd {
+    /// Reads how a scene ends from one JSON object: `outcome`, `events`, `description`, and `ended`, the time in
+    /// the game.
+    pub fn parse(text: &str) -> Result<SceneEnd, GameError> {
+        let given =
+            Tree::parse(text).map_err(|bad| GameError::input(format!("not JSON: {bad}")))?;
+        if given.kind() != Kind::Object {
+            let found = given.kind();
+            return Err(GameError::input(format!("the end of a scene is an object, not {found}")));
+        }
+        let events = match given.text_at(&["events"]) {
+            None => Vec::new(),
+            Some(list) => serde_json::from_str(&list)
+                .map_err(|_| GameError::input("events is not an array of strings"))?,
+        };
+        Ok(SceneEnd {
+            ended: given.at(&["ended"]).filter(|time| !time.is_null()),
+            outcome: given.string_at(&["outcome"]),
+            events,
+            description: given.string_at(&["description"]).unwrap_or_default(),
+        })
+    }
+
     /// The turn in which the scene ends, which is number `turn`.
     pub(crate) fn turn(&self, scene: &Tree, turn: u64, time: &Tree) -> TurnInput {
         let id = scene.string_at(&["sceneId"]).unwrap_or_default();

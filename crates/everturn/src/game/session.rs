@@ -8,7 +8,7 @@ use super::files::{Files, names};
 use super::form::Form;
 use super::log::{Line, Piece, Rows};
 use super::meta::Meta;
-use super::names::{Document, Log, Status};
+use super::names::{Document, Log, LogFile, Status};
 use super::state::State;
 use super::turn::Turn;
 use crate::checksum::checksum;
@@ -75,8 +75,8 @@ impl Session {
         let file = Document::Meta.in_dir(&dir);
         let mut findings = Vec::new();
         let meta = match store.read(&file, 0..u64::MAX) {
-            Ok(bytes) => Meta::parse(&file, &bytes).map_err(|error| error.to_string()),
-            Err(StoreError::Missing { .. }) => Err(format!("{file} is missing")),
+            Ok(bytes) => Meta::parse(&file, &bytes).map_err(|error| error.reason()),
+            Err(StoreError::Missing { .. }) => Err("it is missing".to_owned()),
             Err(error) => return Err(error.into()),
         };
         let meta = meta.map_err(|message| {
@@ -166,6 +166,19 @@ impl Session {
         &self.findings
     }
 
+    /// The metadata of a session that is to be written: ones that can be used, and are not of a later version.
+    pub(crate) fn writable_meta(&self) -> Result<Meta, GameError> {
+        if let (Form::Documented, Some(finding)) = (self.form, self.findings.first()) {
+            return Err(GameError::damaged(&finding.file, &finding.message));
+        }
+        let meta = match &self.meta {
+            Some(meta) => meta.clone(),
+            None => Meta::parse(&self.dir, b"{}")?,
+        };
+        meta.check_version(&self.id)?;
+        Ok(meta)
+    }
+
     /// The shape shows in the metadata, otherwise in the names and lines of the logs.
     fn detect_form(&self) -> Result<Form, GameError> {
         let has = |key: &str| self.metadata().is_some_and(|meta| meta.at(&[key]).is_some());
@@ -214,6 +227,39 @@ impl Session {
         let files = Arc::new(Files::list(&self.store, &self.dir)?);
         *known = Some(Arc::clone(&files));
         Ok(files)
+    }
+
+    /// The changes after a turn up to and with those of `last`.
+    ///
+    /// If all of them are in the file that is being written, no directory is looked into: that of a long
+    /// session has thousands of names.
+    pub(crate) fn changes_after(&self, turn: u64, last: u64) -> Result<LogRows<Change>, GameError> {
+        let listed = self.files.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        if self.form == Form::Documented && !listed {
+            let file = LogFile::current(Log::Deltas, turn + 1).path(Log::Deltas, &self.dir);
+            let wanted = turn + 1..last.saturating_add(1);
+            match Rows::open(&self.store, &file, wanted.clone(), Change::parse) {
+                Ok(rows) if rows.first_turn().is_some_and(|first| first <= turn + 1) => {
+                    let (store, files) = (Arc::clone(&self.store), Vec::new().into_iter());
+                    let (rows, parse) =
+                        (Some((Arc::new(file), rows)), Change::parse as fn(&_) -> _);
+                    let (form, ahead, findings) = (self.form, None, Vec::new());
+                    return Ok(LogRows {
+                        store,
+                        files,
+                        rows,
+                        wanted,
+                        parse,
+                        form,
+                        ahead,
+                        findings,
+                    });
+                }
+                Ok(_) | Err(GameError::Store(StoreError::Missing { .. })) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.changes(turn + 1, last)
     }
 
     /// Forgets which files there are, because others may have appeared or got other names.
@@ -323,16 +369,19 @@ impl OfTurn for Change {
     }
 }
 
+/// A row, the file that has it, and where it is in there.
+pub(crate) type Found<R> = (R, Arc<FilePath>, Line);
+
 /// The lines of a log, one file after the other.
 pub struct LogRows<R> {
     store: Arc<dyn Store>,
     files: std::vec::IntoIter<FilePath>,
-    rows: Option<(FilePath, Rows<R>)>,
+    rows: Option<(Arc<FilePath>, Rows<R>)>,
     wanted: std::ops::Range<u64>,
     parse: fn(&Slice) -> Result<R, String>,
     form: Form,
     /// A line that was read to see whether it takes the place of the one before.
-    ahead: Option<(R, FilePath, Line)>,
+    ahead: Option<Found<R>>,
     /// What was noticed so far.
     pub findings: Vec<Finding>,
 }
@@ -343,7 +392,7 @@ pub struct LogRows<R> {
 )]
 impl<R: OfTurn> LogRows<R> {
     /// The next line with the file that has it.
-    pub(crate) fn next_line(&mut self) -> Option<Result<(R, FilePath, Line), GameError>> {
+    pub(crate) fn next_line(&mut self) -> Option<Result<Found<R>, GameError>> {
         let mut row = match self.ahead.take() {
             Some(row) => row,
             None => match self.read_line()? {
@@ -365,12 +414,12 @@ impl<R: OfTurn> LogRows<R> {
         Some(Ok(row))
     }
 
-    fn read_line(&mut self) -> Option<Result<(R, FilePath, Line), GameError>> {
+    fn read_line(&mut self) -> Option<Result<Found<R>, GameError>> {
         loop {
             let Some((file, rows)) = &mut self.rows else {
                 let file = self.files.next()?;
                 match Rows::open(&self.store, &file, self.wanted.clone(), self.parse) {
-                    Ok(rows) => self.rows = Some((file, rows)),
+                    Ok(rows) => self.rows = Some((Arc::new(file), rows)),
                     Err(error) => return Some(Err(error)),
                 }
                 continue;
@@ -380,7 +429,7 @@ impl<R: OfTurn> LogRows<R> {
                 Some(Err(error)) => return Some(Err(error)),
                 Some(Ok(Piece::Finding(finding))) => self.findings.push(finding),
                 Some(Ok(Piece::Row(row, line))) if self.wanted.contains(&row.of_turn()) => {
-                    return Some(Ok((row, file.clone(), line)));
+                    return Some(Ok((row, Arc::clone(file), line)));
                 }
                 Some(Ok(Piece::Row(..))) => {}
             }

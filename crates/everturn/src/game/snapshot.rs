@@ -9,7 +9,7 @@ use super::names::SnapshotFile;
 use super::state::State;
 use crate::checksum::checksum;
 use crate::document::Style;
-use crate::tree::{Kind, Tree, digest};
+use crate::tree::{Key, Kind, Node, Slice, Tree, digest};
 
 /// Why a snapshot was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,6 +103,8 @@ const WORLD: &str = "worldState";
 const PLAYER: &str = "playerState";
 const SCENE: &str = "activeScene";
 const NPCS: &str = "npcsState";
+/// The field of the checksums, the last one.
+const SUMS: &str = "checksums";
 
 /// The text of a snapshot.
 ///
@@ -129,7 +131,7 @@ pub(crate) fn write(header: &Header<'_>, state: &State) -> String {
         sums.insert(key.to_owned(), digest(tree).to_string().into());
     }
     sums.insert("file".to_owned(), format!("crc64:{NO_SUM}").into());
-    members.push(("checksums".to_owned(), super::meta::tree(&sums)));
+    members.push((SUMS.to_owned(), super::meta::tree(&sums)));
     let mut text = Tree::of_members(members).to_text(&Style::PRETTY_RAW);
     if let Some(at) = sum_place(&text) {
         let sum = format!("{:016x}", checksum(&[text.as_bytes()]));
@@ -167,20 +169,70 @@ fn is_untouched(text: &str) -> bool {
     u64::from_str_radix(sum, 16) == Ok(expected)
 }
 
+/// What a snapshot says about itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Facts {
+    pub(crate) session: Option<String>,
+    /// Whether the checksum of the whole file is there and wrong, while those of the states are right.
+    pub(crate) edited: bool,
+    /// The id of the snapshot before this one; nothing if it does not follow from another one.
+    pub(crate) from: Option<String>,
+    /// How many changes lie in between, if it says so.
+    pub(crate) deltas: Option<u64>,
+    /// The turns it says it covers.
+    pub(crate) range: Option<(u64, u64)>,
+}
+
+/// Takes apart a text that has the layout in which [`write`] writes, without looking at all of it: no string
+/// holds a real end of a line, and only the fields of the snapshot itself stand two spaces from the left.
+///
+/// All but the world is small, so each field is found from the nearer end of the text.
+fn split(text: &Arc<str>) -> Option<Tree> {
+    let mark = |key: &str| format!("\n  \"{key}\": ");
+    let world = text.find(&mark(WORLD))?;
+    let sums = text.rfind(&mark(SUMS))?;
+    let scene = text.get(..sums)?.rfind(&mark(SCENE))?;
+    let player = text.get(..scene)?.rfind(&mark(PLAYER))?;
+    let npcs = text.get(player..scene)?.find(&mark(NPCS)).map(|at| player + at);
+    let head = format!("{}}}", text.get(..world)?.strip_suffix(',')?);
+    let mut tree = Tree::parse(head).ok()?.opened();
+    let Node::Object(members) = &mut tree.0 else { return None };
+    let mut put = |key: &str, start: usize, next: usize| {
+        let start = start + mark(key).len();
+        let value = text.get(start..next)?.strip_suffix(',')?;
+        let slice = Slice::new(Arc::clone(text), start..start + value.len());
+        members.insert(Key::new(key), Node::Text(slice));
+        Some(())
+    };
+    put(WORLD, world, player)?;
+    put(PLAYER, player, npcs.unwrap_or(scene))?;
+    if let Some(npcs) = npcs {
+        put(NPCS, npcs, scene)?;
+    }
+    put(SCENE, scene, sums)?;
+    Some(tree)
+}
+
 /// Reads a snapshot and makes sure that it is what was written.
 pub(crate) fn read(file: SnapshotFile, bytes: Vec<u8>) -> Result<Snapshot, String> {
+    read_with_facts(file, bytes).map(|(snapshot, _)| snapshot)
+}
+
+/// Reads a snapshot with what it says about itself.
+pub(crate) fn read_with_facts(
+    file: SnapshotFile,
+    bytes: Vec<u8>,
+) -> Result<(Snapshot, Facts), String> {
     let text: Arc<str> = String::from_utf8(bytes).map_err(|_| "it is not UTF-8")?.into();
     let untouched = is_untouched(&text);
-    let tree = if untouched {
-        let end = text.len();
-        Tree::trusted(text, 0..end)
-    } else {
-        Tree::parse(text).map_err(|bad| bad.to_string())?
+    let tree = match untouched.then(|| split(&text)).flatten() {
+        Some(tree) => tree,
+        None if untouched => Tree::trusted(Arc::clone(&text), 0..text.len()).opened(),
+        None => Tree::parse(text).map_err(|bad| bad.to_string())?.opened(),
     };
     if tree.kind() != Kind::Object {
         return Err(format!("it is {}, not an object", tree.kind()));
     }
-    let tree = tree.opened();
     let turn = tree.text_at(&["turnId"]).and_then(|turn| turn.parse().ok()).unwrap_or(file.turn);
     if turn != file.turn {
         return Err(format!("it says that it is of turn {turn}"));
@@ -199,7 +251,7 @@ pub(crate) fn read(file: SnapshotFile, bytes: Vec<u8>) -> Result<Snapshot, Strin
     };
     if !untouched {
         for (key, part) in parts(&state) {
-            let Some(expected) = tree.string_at(&["checksums", key]) else { continue };
+            let Some(expected) = tree.string_at(&[SUMS, key]) else { continue };
             if expected.starts_with("sha256:") && digest(part).to_string() != expected {
                 return Err(format!("{key} does not have the checksum that it should have"));
             }
@@ -207,5 +259,82 @@ pub(crate) fn read(file: SnapshotFile, bytes: Vec<u8>) -> Result<Snapshot, Strin
     }
     let reason = Reason::parse(&tree.string_at(&["reason"]).unwrap_or_default());
     let id = tree.string_at(&["snapshotId"]).unwrap_or_else(|| file.id());
-    Ok(Snapshot { id, turn, reason, state })
+    let number = |path: &[&str]| tree.text_at(path)?.parse().ok();
+    let range = |at: &str| number(&["deltaAggregation", "turnRange", at]);
+    let facts = Facts {
+        session: tree.string_at(&["sessionId"]),
+        edited: !untouched && tree.at(&["checksums", "file"]).is_some(),
+        from: tree.string_at(&["deltaAggregation", "fromSnapshot"]),
+        deltas: number(&["deltaAggregation", "deltasAggregated"]),
+        range: range("0").zip(range("1")),
+    };
+    Ok((Snapshot { id, turn, reason, state }, facts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: SnapshotFile = SnapshotFile { turn: 200, program: false };
+
+    fn state(world: &str, npcs: Option<&str>) -> State {
+        let tree = |text: &str| Tree::parse(text).unwrap();
+        let (player, scene) = (tree(r#"{"name": "Vex"}"#), Tree::null());
+        State { world: tree(world), player, scene, npcs: npcs.map(tree) }
+    }
+
+    fn text(state: &State) -> String {
+        let (now, reason) = (Timestamp::UNIX_EPOCH, &Reason::Manual);
+        let from = Some(("snapshot-0100".to_owned(), 100));
+        let header = Header { file: FILE, session: "s", now, reason, from, deltas: 3 };
+        write(&header, state)
+    }
+
+    /// The text after a change, with a checksum that is right again.
+    fn resealed(text: &str) -> String {
+        let at = sum_place(text).unwrap();
+        let mut text = text.to_owned();
+        text.replace_range(at..at + NO_SUM.len(), NO_SUM);
+        let sum = format!("{:016x}", checksum(&[text.as_bytes()]));
+        text.replace_range(at..at + NO_SUM.len(), &sum);
+        text
+    }
+
+    #[track_caller]
+    fn check(text: &str, expect: &State, is_split: bool) {
+        assert_eq!(split(&Arc::from(text)).is_some(), is_split, "{text}");
+        let found = read(FILE, text.as_bytes().to_vec()).unwrap();
+        assert!(found.state.is_same(expect), "{text}");
+        assert_eq!((found.turn, found.reason, &*found.id), (200, Reason::Manual, "snapshot-0200"));
+    }
+
+    #[test]
+    fn what_was_written_is_read_without_looking_through_it() {
+        check(&text(&state("{}", None)), &state("{}", None), true);
+        let npcs = Some(r#"{"luna": {}}"#);
+        check(&text(&state("{}", npcs)), &state("{}", npcs), true);
+        // The names of the fields inside the states, and in strings.
+        let tricky = r#"{"playerState": {"activeScene": 1}, "checksums": [{"worldState": {}}],
+            "told": "\n  \"playerState\": {}, \n  \"checksums\": "}"#;
+        check(&text(&state(tricky, None)), &state(tricky, None), true);
+        check(&text(&state(tricky, Some(tricky))), &state(tricky, Some(tricky)), true);
+    }
+
+    #[test]
+    fn another_layout_is_looked_through() {
+        let state = state(r#"{"a": {"b": [1, {}]}}"#, None);
+        let wide = resealed(&text(&state).replace("\n  ", "\n    "));
+        assert!(is_untouched(&wide));
+        check(&wide, &state, false);
+        let touched = text(&state).replace("\"b\": [", "\"b\":   [");
+        assert!(!is_untouched(&touched));
+        check(&touched, &state, true);
+    }
+
+    #[test]
+    fn a_changed_value_is_noticed() {
+        let changed = text(&state(r#"{"gold": 1}"#, None)).replace("\"gold\": 1", "\"gold\": 9");
+        let error = read(FILE, changed.into_bytes()).unwrap_err();
+        assert!(error.contains("worldState does not have the checksum"), "{error}");
+    }
 }

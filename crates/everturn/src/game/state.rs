@@ -99,6 +99,16 @@ impl State {
         apply_group(&mut back, self.get_mut(group.scope)).map_err(|(_, error)| error)
     }
 
+    /// Keeps all values in texts of their own, so that those of the logs they came from can go.
+    pub(crate) fn settle(&mut self) {
+        let npcs = self.npcs.iter_mut();
+        for tree in [&mut self.world, &mut self.player, &mut self.scene].into_iter().chain(npcs) {
+            if let Ok(own) = Tree::parse(tree.to_line()) {
+                *tree = own;
+            }
+        }
+    }
+
     /// Whether both are the same, but for the time at which the files were written.
     #[must_use]
     pub fn is_same(&self, other: &State) -> bool {

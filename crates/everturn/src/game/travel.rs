@@ -3,9 +3,9 @@
 use super::changes::{Change, Group};
 use super::error::GameError;
 use super::form::Form;
-use super::session::{LogRows, Session};
+use super::session::{Found, LogRows, Session};
 use super::snapshot::{self, Snapshot};
-use super::state::State;
+use super::state::{Scope, State};
 use super::turn::Turn;
 use crate::delta::{Delta, DeltaError, Op};
 use crate::finding::{Code, Finding};
@@ -113,7 +113,7 @@ impl Session {
         if from >= to {
             return Ok(());
         }
-        let mut rows = self.changes(from + 1, to)?;
+        let mut rows = self.changes_after(from, to)?;
         while let Some(row) = rows.next_line() {
             let (mut change, file, line) = row?;
             if let Err((_, error)) = state.apply(&mut change.group) {
@@ -180,17 +180,22 @@ impl State {
     /// Takes back a group of changes that may have been stored without notes.
     fn unwind(&mut self, group: &Group) -> Result<(), DeltaError> {
         for delta in group.deltas.iter().rev() {
-            let tree = self.get_mut(group.scope);
-            let mut back = match delta.op {
-                Op::Push if delta.positions.is_empty() => {
-                    let length = tree.len_at(delta.path.segments()).unwrap_or(0);
-                    Delta::delete(delta.path.join(&length.saturating_sub(1).to_string()))
-                }
-                _ => delta.inverse()?,
-            };
-            back.apply_in_place(tree)?;
+            let mut back = self.way_back(group.scope, delta)?;
+            back.apply_in_place(self.get_mut(group.scope))?;
         }
         Ok(())
+    }
+
+    /// The change that takes back one that was made last, also if that was stored without notes.
+    pub(crate) fn way_back(&self, scope: Scope, delta: &Delta) -> Result<Delta, DeltaError> {
+        match delta.op {
+            Op::Push if delta.positions.is_empty() => {
+                let tree = self.get(scope);
+                let length = tree.and_then(|tree| tree.len_at(delta.path.segments())).unwrap_or(0);
+                Ok(Delta::delete(delta.path.join(&length.saturating_sub(1).to_string())))
+            }
+            _ => delta.inverse(),
+        }
     }
 }
 
@@ -208,7 +213,7 @@ pub struct Replay<'s> {
     turns: LogRows<Turn>,
     changes: LogRows<Change>,
     /// A change that belongs to a turn which has not come yet.
-    next: Option<(Change, FilePath, super::log::Line)>,
+    next: Option<Found<Change>>,
     state: State,
     findings: Vec<Finding>,
     session: &'s Session,

@@ -1,16 +1,15 @@
 //! A session that is played: turns are appended, and what follows from them is kept up.
 
 mod create;
-mod indexing;
-mod turns;
-mod upkeep;
+pub(super) mod indexing;
+pub(super) mod turns;
+pub(super) mod upkeep;
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::error::GameError;
-use super::form::Form;
 use super::indexes::Indexes;
 use super::meta::Meta;
 use super::names::{Log, Status};
@@ -22,6 +21,9 @@ use crate::finding::Finding;
 use crate::names::{FilePath, SceneId, SessionId};
 use crate::store::{Durability, Receipt, Step, Store, StoreError, Writer};
 use crate::tree::Tree;
+
+pub(crate) use turns::LONGEST_PAUSE;
+pub(crate) use upkeep::{SNAPSHOT_TURNS, stamped};
 
 /// How many turns, and how many bytes, a file of a log takes before the next one is begun.
 pub(crate) const TURNS_PER_FILE: u64 = 100;
@@ -49,12 +51,12 @@ pub(crate) const BYTES_PER_FILE: u64 = 1 << 20;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct GameWriter {
-    session: Session,
-    writer: Box<dyn Writer>,
-    meta: Meta,
-    state: State,
+    pub(super) session: Session,
+    pub(super) writer: Box<dyn Writer>,
+    pub(super) meta: Meta,
+    pub(super) state: State,
     /// The turn that the state files show.
-    state_turn: u64,
+    pub(super) state_turn: u64,
     turns: Tape,
     deltas: Tape,
     /// When the last turn was, in milliseconds.
@@ -92,7 +94,17 @@ pub struct Appended {
 
 /// Becomes the one writer of a session, whatever its status is or becomes.
 pub(crate) fn lock(store: &Arc<dyn Store>, id: &SessionId) -> Result<Box<dyn Writer>, StoreError> {
-    let scopes: Vec<FilePath> = Status::ALL.iter().map(|status| status.session(id)).collect();
+    lock_with(store, id, &[])
+}
+
+/// As [`lock`], with other places that are to be written in the same commits.
+pub(crate) fn lock_with(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    others: &[FilePath],
+) -> Result<Box<dyn Writer>, StoreError> {
+    let own = Status::ALL.iter().map(|status| status.session(id));
+    let scopes: Vec<FilePath> = own.chain(others.iter().cloned()).collect();
     store.lock(&scopes)
 }
 
@@ -110,14 +122,7 @@ impl GameWriter {
 
     /// Goes on with a session that is locked, whatever its status.
     pub(crate) fn with(session: Session, writer: Box<dyn Writer>) -> Result<GameWriter, GameError> {
-        if let (Form::Documented, Some(finding)) = (session.form, session.findings.first()) {
-            return Err(GameError::damaged(&finding.file, &finding.message));
-        }
-        let meta = match &session.meta {
-            Some(meta) => meta.clone(),
-            None => Meta::parse(&session.dir, b"{}")?,
-        };
-        meta.check_version(&session.id)?;
+        let meta = session.writable_meta()?;
         let logged = session.last_logged_turn()?;
         if logged != session.turn {
             let file = super::names::Document::Meta.in_dir(&session.dir);
@@ -193,9 +198,6 @@ impl GameWriter {
         scene: &NewScene,
         now: Timestamp,
     ) -> Result<(SceneId, Appended), GameError> {
-        if self.active_scene().is_some() {
-            self.end_scene(&SceneEnd::default(), now)?;
-        }
         let id = match &scene.id {
             Some(id) => id.clone(),
             None => self.next_scene_id()?,
@@ -203,6 +205,10 @@ impl GameWriter {
         let place = super::names::scene_path(&self.session.dir, &id)?;
         if self.session.store.stat(&place)?.is_some() {
             return Err(GameError::input(format!("there is a scene {id} already")));
+        }
+        // Nothing but the disk can keep the new one from beginning now.
+        if self.active_scene().is_some() {
+            self.end_scene(&SceneEnd::default(), now)?;
         }
         let session = self.session.id.as_str().to_owned();
         let document = scene.document(&id, &session, self.turn() + 1, &self.game_time);
@@ -260,7 +266,7 @@ impl GameWriter {
         Ok(self.writer.release()?)
     }
 
-    fn commit(&self, steps: Vec<Step>) -> Result<Receipt, StoreError> {
+    pub(super) fn commit(&self, steps: Vec<Step>) -> Result<Receipt, StoreError> {
         self.writer.commit(steps, Durability::Synced)
     }
 }

@@ -1,19 +1,21 @@
 //! Carries logged batches out on the plain files, and takes back a batch that cannot be carried out.
 
 use std::io;
+use std::sync::Arc;
 
 use super::StoreError;
-use super::core::{Core, Pending, Round, Tracked};
+use super::core::{Core, Pending, Round};
 use super::fingerprint::Fingerprint;
 use super::log::own;
-use super::plan::{Aid, Planned};
+use super::plan::{Aid, Planned, Staged};
 use super::quarantine::{ensure_dir, fingerprint_range};
 use super::record::{Op, Record};
-use crate::disk::{Access, Disk, DiskFile, FileId, Flush, Mode, append_full, read_all};
+use super::tracked::Tracked;
+use crate::disk::{Access, Disk, DiskFile, FileId, Flush, Mode, Stat, append_full, read_all};
 use crate::names::{FilePath, PathSet};
 
 /// How to take back one thing that was done.
-enum Undo {
+pub(super) enum Undo {
     /// Cut off what was appended, if nothing came after it.
     Cut { file: FilePath, at: u64, end: u64 },
     /// Put back what was cut off.
@@ -22,7 +24,9 @@ enum Undo {
     Remove { path: FilePath },
     /// Give a file or directory its old name again.
     Rename { from: FilePath, to: FilePath },
-    /// Give a file its old content again.
+    /// Give a file that was replaced its name again; it has kept another one.
+    Old { file: FilePath, kept: FilePath },
+    /// Give a file its old content again, on a disk where it could not be kept itself.
     Content { file: FilePath, bytes: Vec<u8>, mode: u32 },
 }
 
@@ -30,10 +34,35 @@ impl Core {
     /// Applies everything that is pending. A batch that fails is taken back, together with later ones
     /// that build on it; the others go on.
     pub(super) fn apply_pending(&mut self, round: &mut Round<'_>) -> Result<(), StoreError> {
+        let pending = std::mem::take(&mut self.pending);
+        let give_out = round.last && !self.outlook.crowded;
+        self.outlook.clear();
+        let (plain, rest): (Vec<Pending>, Vec<Pending>) =
+            pending.into_iter().partition(|pending| give_out && self.is_plain(pending));
+        if let Err(error) = self.apply_all(rest, round) {
+            for pending in plain {
+                round.settle(pending.ticket, Err(error.clone()));
+            }
+            return Err(error);
+        }
+        if !plain.iter().all(|pending| self.is_plain(pending)) {
+            // To carry the others out, files had to be closed.
+            return self.apply_all(plain, round);
+        }
+        // Last, because taking another batch back waits for all that are out.
+        self.give_out(plain, round);
+        Ok(())
+    }
+
+    fn apply_all(
+        &mut self,
+        pending: Vec<Pending>,
+        round: &mut Round<'_>,
+    ) -> Result<(), StoreError> {
         let mut failed = PathSet::default();
         let mut aborts: Vec<Record> = Vec::new();
         let mut refused = Vec::new();
-        let mut waiting = std::mem::take(&mut self.pending).into_iter();
+        let mut waiting = pending.into_iter();
         while let Some(pending) = waiting.next() {
             let Pending { mut planned, index, ticket } = pending;
             let applied = if planned.meets(&failed) {
@@ -65,7 +94,6 @@ impl Core {
                 }
             }
         }
-        self.outlook.clear();
         self.taken_back.absorb(failed);
         let noted = self.note_aborts(&aborts);
         for (ticket, error) in refused {
@@ -75,7 +103,7 @@ impl Core {
     }
 
     /// Makes sure that batches which were taken back stay so.
-    fn note_aborts(&mut self, aborts: &[Record]) -> Result<(), StoreError> {
+    pub(super) fn note_aborts(&mut self, aborts: &[Record]) -> Result<(), StoreError> {
         if aborts.is_empty() {
             return Ok(());
         }
@@ -89,21 +117,29 @@ impl Core {
         let mut undo = Vec::new();
         let mut gone = Vec::new();
         let mut aids = std::mem::take(&mut planned.aids).into_iter();
-        for op in &planned.ops {
-            let aid = aids.next().unwrap_or(Aid::Nothing);
+        for (index, op) in planned.ops.iter().enumerate() {
+            let mut aid = aids.next().unwrap_or(Aid::Nothing);
+            if let Aid::Staged(staged) = &mut aid {
+                staged.last = index + 1 == planned.ops.len();
+            }
             if let Err(error) = self.apply_op(op, aid, &mut undo, &mut gone) {
                 self.discard(aids.collect());
-                return Err(match self.undo(undo) {
-                    Ok(()) => error,
-                    Err(cause) => self.poison(cause),
-                });
+                if let Err(cause) = self.undo(undo) {
+                    return Err(self.poison(cause));
+                }
+                self.clear_away(gone);
+                return Err(error);
             }
         }
+        self.clear_away(gone);
+        Ok(())
+    }
+
+    /// Removes what has no name among the data any more. What is left is swept away later.
+    fn clear_away(&self, gone: Vec<FilePath>) {
         for temp in gone {
-            // It has no name among the data any more; what is left is swept away later.
             drop(remove_tree(&*self.disk, &temp));
         }
-        Ok(())
     }
 
     fn apply_op(
@@ -118,29 +154,11 @@ impl Core {
                 self.cut(file, *at, *was, copy, undo)
             }
             (Op::Append { file, at, bytes }, aid) => {
-                let landed = self.append(file, bytes, undo)?;
-                match aid {
-                    Aid::Exact if landed != *at => {
-                        let (expected, found) = (*at, landed);
-                        Err(StoreError::Moved { file: file.clone(), expected, found })
-                    }
-                    _ => Ok(()),
-                }
+                let exact = matches!(aid, Aid::Exact).then_some(*at);
+                self.append(file, bytes, exact, undo)
             }
-            (
-                Op::Replace { file, .. },
-                Aid::Staged { temp, file: staged, old, old_mode, expected },
-            ) => {
-                let unchanged = self.is_still(file, expected);
-                let replaced = unchanged.and_then(|()| self.replace(file, &temp, staged, undo));
-                if replaced.is_err() {
-                    drop(self.disk.remove(&temp));
-                } else if let Some(bytes) = old {
-                    undo.push(Undo::Content { file: file.clone(), bytes, mode: old_mode });
-                } else {
-                    undo.push(Undo::Remove { path: file.clone() });
-                }
-                replaced
+            (Op::Replace { file, .. }, Aid::Staged(staged)) => {
+                self.replace_kept(file, staged, undo, gone)
             }
             (Op::Rename { from, to }, _) => {
                 self.is_free(to)?;
@@ -186,7 +204,7 @@ impl Core {
         &mut self,
         path: &FilePath,
         undo: &mut Vec<Undo>,
-    ) -> Result<&dyn DiskFile, StoreError> {
+    ) -> Result<&mut Tracked, StoreError> {
         if !self.files.contains_key(path) {
             self.make_parents(path, undo)?;
             let file = match self.disk.create(path, Mode::Usual) {
@@ -204,41 +222,22 @@ impl Core {
             self.track(path, file, true)?;
         }
         let missing = || StoreError::Missing { path: path.clone() };
-        Ok(&*self.files.get(path).ok_or_else(missing)?.file)
+        self.files.get_mut(path).ok_or_else(missing)
     }
 
     fn append(
         &mut self,
         path: &FilePath,
         bytes: &[u8],
+        exact: Option<u64>,
         undo: &mut Vec<Undo>,
-    ) -> Result<u64, StoreError> {
-        let file = self.appendable(path, undo)?;
-        let done = file.append(bytes).map_err(StoreError::io("append to", path))?;
-        let end = done.at + done.written as u64;
-        undo.push(Undo::Cut { file: path.clone(), at: done.at, end });
-        let whole = done.written == bytes.len();
-        if let Some(tracked) = self.files.get_mut(path) {
-            (tracked.len, tracked.clean, tracked.dirty) = (end, whole, true);
-        }
-        if !whole {
-            // What a full disk does first; the rest would be refused, or torn from its beginning.
-            return Err(StoreError::io("append to", path)(io::ErrorKind::StorageFull.into()));
-        }
-        // Another program may have put another file in its place since the batch was planned.
-        let id = self.files.get(path).map(|tracked| tracked.id);
-        self.is_still(path, Some(id))?;
-        Ok(done.at)
-    }
-
-    /// Fails if something else stands at `path` than was planned for.
-    fn is_still(&self, path: &FilePath, planned: Option<Option<FileId>>) -> Result<(), StoreError> {
-        let Some(planned) = planned else { return Ok(()) };
-        let found = self.disk.stat(path).map_err(StoreError::io("look at", path))?;
-        if found.map(|stat| stat.id) == planned {
-            return Ok(());
-        }
-        Err(StoreError::Changed { file: path.clone() })
+    ) -> Result<(), StoreError> {
+        let disk = Arc::clone(&self.disk);
+        let tracked = self.appendable(path, undo)?;
+        (tracked.clean, tracked.dirty) = (false, true);
+        tracked.len = append_to(&*disk, (path, &*tracked.file, tracked.id), bytes, exact, undo)?;
+        tracked.clean = true;
+        Ok(())
     }
 
     /// Fails if the name was taken since the batch was planned.
@@ -257,7 +256,8 @@ impl Core {
         copy: FilePath,
         undo: &mut Vec<Undo>,
     ) -> Result<(), StoreError> {
-        let file = self.appendable(path, undo)?;
+        let tracked = self.appendable(path, undo)?;
+        let file = &*tracked.file;
         let len = file.stat().map_err(StoreError::io("look at", path))?.len;
         let found = fingerprint_range(file, at, len).map_err(StoreError::io("read", path))?;
         if found != was {
@@ -266,28 +266,91 @@ impl Core {
         }
         file.set_len(at).map_err(StoreError::io("cut", path))?;
         undo.push(Undo::Restore { file: path.clone(), copy });
-        if let Some(tracked) = self.files.get_mut(path) {
-            (tracked.len, tracked.dirty) = (at, true);
-        }
+        (tracked.len, tracked.dirty) = (at, true);
         Ok(())
+    }
+
+    /// Replaces a file so that it can be taken back, which needs no room: the old one is kept.
+    fn replace_kept(
+        &mut self,
+        path: &FilePath,
+        staged: Staged,
+        undo: &mut Vec<Undo>,
+        gone: &mut Vec<FilePath>,
+    ) -> Result<(), StoreError> {
+        let Staged { temp, file, old, old_mode, expected, last } = staged;
+        let unchanged = expected.map_or(Ok(()), |expected| is_still(&*self.disk, path, expected));
+        let kept = unchanged.and_then(|()| match old {
+            // Nothing comes after it that could fail.
+            _ if last => Ok(None),
+            None => Ok(Some(Undo::Remove { path: path.clone() })),
+            Some(bytes) => self.keep_old(path, bytes, old_mode, gone).map(Some),
+        });
+        let replaced = kept.and_then(|kept| {
+            self.replace(path, &temp, file, undo)?;
+            undo.extend(kept);
+            Ok(())
+        });
+        if replaced.is_err() {
+            drop(self.disk.remove(&temp));
+        }
+        replaced
+    }
+
+    /// Gives a file that is about to be replaced a second name.
+    fn keep_old(
+        &mut self,
+        path: &FilePath,
+        bytes: Vec<u8>,
+        mode: u32,
+        gone: &mut Vec<FilePath>,
+    ) -> Result<Undo, StoreError> {
+        let (file, kept) = (path.clone(), self.temp_name()?);
+        match self.disk.link(path, &kept) {
+            Ok(()) => {
+                gone.push(kept.clone());
+                Ok(Undo::Old { file, kept })
+            }
+            Err(error) if is_full(&error) => Err(StoreError::io("keep", path)(error)),
+            // Some file systems know no second names, and some systems allow them to the owner only.
+            Err(_) => Ok(Undo::Content { file, bytes, mode }),
+        }
     }
 
     fn replace(
         &mut self,
         path: &FilePath,
         temp: &FilePath,
-        staged: Box<dyn DiskFile>,
+        staged: Option<Box<dyn DiskFile>>,
         undo: &mut Vec<Undo>,
     ) -> Result<(), StoreError> {
         self.make_parents(path, undo)?;
+        self.close_some()?;
+        let staged = staged.map_or_else(|| self.open_to_flush(temp), Ok)?;
         let stat = staged.stat().map_err(StoreError::io("look at", temp))?;
         // Nothing after this may fail: the caller takes back what happened before.
         self.disk.rename(temp, path).map_err(StoreError::io("replace", path))?;
         self.dirs.extend(path.parent());
-        let (id, len) = (stat.id, stat.len);
-        let tracked = Tracked { file: staged, id, len, clean: false, dirty: true };
-        self.files.insert(path.clone(), tracked);
+        self.track_changed(path, staged, stat);
         Ok(())
+    }
+
+    /// Keeps a file open that has got a name, to flush it later.
+    fn track_changed(&mut self, path: &FilePath, file: Box<dyn DiskFile>, stat: Stat) {
+        let (file, id, len) = (Arc::from(file), stat.id, stat.len);
+        let tracked = Tracked { file, id, len, clean: false, dirty: true };
+        self.files.insert(path.clone(), tracked);
+    }
+
+    /// Opens a file that is to be flushed, and may be one that nobody may write to.
+    fn open_to_flush(&self, path: &FilePath) -> Result<Box<dyn DiskFile>, StoreError> {
+        let opened = match self.disk.open(path, Access::Append) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                self.disk.open(path, Access::Read)
+            }
+            other => other,
+        };
+        opened.map_err(StoreError::io("open", path))
     }
 
     /// Renames on the disk, and in what is known of it.
@@ -307,7 +370,7 @@ impl Core {
         Ok(())
     }
 
-    fn undo(&mut self, undo: Vec<Undo>) -> Result<(), StoreError> {
+    pub(super) fn undo(&mut self, undo: Vec<Undo>) -> Result<(), StoreError> {
         for step in undo.into_iter().rev() {
             match step {
                 Undo::Cut { file, at, end } => self.undo_append(&file, at, end)?,
@@ -324,12 +387,20 @@ impl Core {
                     self.dirs.extend(path.parent());
                 }
                 Undo::Rename { from, to } => self.rename(&from, &to)?,
+                Undo::Old { file, kept } => {
+                    self.disk.rename(&kept, &file).map_err(StoreError::io("restore", &file))?;
+                    self.dirs.extend(file.parent());
+                    // Its content may be as new as the last commit, and not flushed yet.
+                    let old = self.open_to_flush(&file)?;
+                    let stat = old.stat().map_err(StoreError::io("look at", &file))?;
+                    self.track_changed(&file, old, stat);
+                }
                 Undo::Content { file, bytes, mode } => {
                     let temp = self.temp_name()?;
                     let made = self.disk.create(&temp, Mode::Like(mode));
                     let staged = made.map_err(StoreError::io("create", &temp))?;
                     append_full(&*staged, &bytes).map_err(StoreError::io("write", &temp))?;
-                    self.replace(&file, &temp, staged, &mut Vec::new())?;
+                    self.replace(&file, &temp, Some(staged), &mut Vec::new())?;
                 }
             }
         }
@@ -337,7 +408,7 @@ impl Core {
     }
 
     fn undo_append(&mut self, path: &FilePath, at: u64, end: u64) -> Result<(), StoreError> {
-        let Some(tracked) = self.files.get_mut(path) else { return Ok(()) };
+        let tracked = self.appendable(path, &mut Vec::new())?;
         let len = tracked.file.stat().map_err(StoreError::io("look at", path))?.len;
         if len != end {
             // Another program has appended behind it: it can only be completed.
@@ -345,18 +416,59 @@ impl Core {
         }
         tracked.file.set_len(at).map_err(StoreError::io("cut", path))?;
         // The byte before may be anything; the next append looks.
-        (tracked.len, tracked.clean) = (at, false);
+        (tracked.len, tracked.clean, tracked.dirty) = (at, false, true);
         Ok(())
     }
 
     fn undo_cut(&mut self, path: &FilePath, copy: &FilePath) -> Result<(), StoreError> {
-        let Some(tracked) = self.files.get_mut(path) else { return Ok(()) };
         let kept = self.disk.open(copy, Access::Read).map_err(StoreError::io("open", copy))?;
         let bytes = read_all(&*kept).map_err(StoreError::io("read", copy))?;
+        let tracked = self.appendable(path, &mut Vec::new())?;
         append_full(&*tracked.file, &bytes).map_err(StoreError::io("append to", path))?;
-        (tracked.len, tracked.clean) = (tracked.len + bytes.len() as u64, false);
+        tracked.len += bytes.len() as u64;
+        (tracked.clean, tracked.dirty) = (false, true);
         Ok(())
     }
+}
+
+/// Appends to an open file, at `exact` if that is given, and returns where it ends then.
+///
+/// Fails if the file has lost its name to another since the batch was planned.
+pub(super) fn append_to(
+    disk: &dyn Disk,
+    (path, file, id): (&FilePath, &dyn DiskFile, FileId),
+    bytes: &[u8],
+    exact: Option<u64>,
+    undo: &mut Vec<Undo>,
+) -> Result<u64, StoreError> {
+    let done = file.append(bytes).map_err(StoreError::io("append to", path))?;
+    let end = done.at + done.written as u64;
+    undo.push(Undo::Cut { file: path.clone(), at: done.at, end });
+    if done.written < bytes.len() {
+        // What a full disk does first; the rest would be refused, or torn from its beginning.
+        return Err(StoreError::io("append to", path)(io::ErrorKind::StorageFull.into()));
+    }
+    is_still(disk, path, Some(id))?;
+    match exact {
+        Some(expected) if expected != done.at => {
+            Err(StoreError::Moved { file: path.clone(), expected, found: done.at })
+        }
+        _ => Ok(end),
+    }
+}
+
+/// Whether an error means that there is no room for what was to be written.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+/// Fails if something else stands at `path` than was planned for.
+fn is_still(disk: &dyn Disk, path: &FilePath, planned: Option<FileId>) -> Result<(), StoreError> {
+    let found = disk.stat(path).map_err(StoreError::io("look at", path))?;
+    if found.map(|stat| stat.id) == planned {
+        return Ok(());
+    }
+    Err(StoreError::Changed { file: path.clone() })
 }
 
 /// Removes a file, or a directory with all that is in it. A link is removed, never followed.

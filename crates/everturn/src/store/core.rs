@@ -1,21 +1,19 @@
 //! The one path by which anything is ever written: plan, log, flush, apply.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use super::errand::{Errand, Errands};
 use super::lives::Lives;
 use super::log::{Log, own};
-use super::plan::{Aid, Outlook, Planned, plan, tidy};
+use super::plan::{Aid, Outlook, Planned, Tidy, plan};
 use super::quarantine::ensure_dir;
 use super::record::{Op, Record};
+use super::tracked::Tracked;
 use super::{Durability, Options, Receipt, Step, StoreError};
-use crate::disk::{Access, Disk, DiskFile, FileId, Flush, Kind};
+use crate::disk::{Disk, Flush};
 use crate::finding::Finding;
 use crate::names::{FilePath, PathSet};
-
-/// How many files may wait to be flushed, and are open meanwhile.
-const MAX_OPEN_FILES: usize = 256;
 
 /// Up to so many changed files a checkpoint is cheap, and better than a longer log.
 const FEW_FILES: usize = 16;
@@ -29,28 +27,10 @@ const MAX_GROUP_BYTES: u64 = 4 << 20;
 /// What a record needs in the log besides its operations, with room for records before it.
 const RECORD_OVERHEAD: u64 = 256;
 
+/// What somebody wants to commit.
+pub(super) type Batch = (Tidy, Durability);
+
 pub(super) type Outcome = Result<Receipt, StoreError>;
-
-/// A file that is open because it was changed since the last checkpoint, or is about to be.
-pub(super) struct Tracked {
-    pub(super) file: Box<dyn DiskFile>,
-    pub(super) id: FileId,
-    /// Where it ends, as far as we know.
-    pub(super) len: u64,
-    /// Whether it is known to end with a newline.
-    pub(super) clean: bool,
-    /// Whether it has changes that were not flushed.
-    pub(super) dirty: bool,
-}
-
-/// What is known of the end of a file.
-pub(super) enum End {
-    Absent,
-    /// It is ours, and good.
-    Known(u64),
-    /// It must be examined.
-    Open(Box<dyn DiskFile>, u64),
-}
 
 /// A batch that is in the log and not yet applied.
 pub(super) struct Pending {
@@ -66,7 +46,7 @@ pub(super) struct Core {
     pub(super) disk: Arc<dyn Disk>,
     pub(super) options: Options,
     pub(super) log: Option<Log>,
-    pub(super) files: BTreeMap<FilePath, Tracked>,
+    pub(super) files: HashMap<FilePath, Tracked>,
     /// Directories in which names have changed since the last checkpoint.
     pub(super) dirs: BTreeSet<FilePath>,
     /// Directories whose own names are among `dirs`, or were flushed since this process began.
@@ -80,33 +60,52 @@ pub(super) struct Core {
     pub(super) taken_back: PathSet,
     /// Records that must stand before the next batch.
     preface: Vec<Record>,
+    /// How many new contents are open before they get their names.
+    pub(super) staged: usize,
+    pub(super) errands: Arc<Errands>,
     temp_count: u64,
     /// How many writers have scopes of this store.
     pub(super) writers: usize,
     pub(super) poisoned: Option<Arc<StoreError>>,
+    /// Names that recovery could not bring to their end, as far as that was reported.
+    pub(super) blocked: BTreeSet<FilePath>,
     /// What recovery found, until somebody asks.
     pub(super) findings: Vec<Finding>,
 }
 
+/// What whoever waits for a batch is told.
+pub(super) enum Answer {
+    Done(Outcome),
+    /// The batch is safe in the log, and whoever waits for it carries it out.
+    Errand(Errand),
+}
+
 /// Who is told what became of a batch, by its place in the group.
-pub(super) type Tell<'a> = &'a mut dyn FnMut(usize, Outcome);
+pub(super) type Tell<'a> = &'a mut dyn FnMut(usize, Answer);
 
 /// Batches that come to the log together.
 pub(super) struct Round<'a> {
     planned: Vec<(usize, Planned)>,
     bytes: u64,
+    /// Whether batches may be given out as errands: nothing that waits for them comes after this.
+    pub(super) last: bool,
     tell: Tell<'a>,
 }
 
 impl<'a> Round<'a> {
     fn new(tell: Tell<'a>) -> Round<'a> {
-        Round { planned: Vec::new(), bytes: 0, tell }
+        Round { planned: Vec::new(), bytes: 0, last: false, tell }
     }
 
-    /// Tells whoever waits for a batch, at once: it can go on while others are still being applied.
     pub(super) fn settle(&mut self, ticket: Option<usize>, outcome: Outcome) {
         if let Some(ticket) = ticket {
-            (self.tell)(ticket, outcome);
+            (self.tell)(ticket, Answer::Done(outcome));
+        }
+    }
+
+    pub(super) fn give_out(&mut self, ticket: Option<usize>, errand: Errand) {
+        if let Some(ticket) = ticket {
+            (self.tell)(ticket, Answer::Errand(errand));
         }
     }
 }
@@ -121,7 +120,7 @@ impl Core {
             disk,
             options,
             log: None,
-            files: BTreeMap::new(),
+            files: HashMap::new(),
             dirs: BTreeSet::new(),
             rooted: BTreeSet::new(),
             lives: Lives::default(),
@@ -129,25 +128,32 @@ impl Core {
             pending: Vec::new(),
             taken_back: PathSet::default(),
             preface: Vec::new(),
+            staged: 0,
+            errands: Arc::default(),
             temp_count: 0,
             writers: 0,
             poisoned: None,
+            blocked: BTreeSet::new(),
             findings: Vec::new(),
         }
     }
 
     /// Commits several independent batches with one flush; each gets its own answer, once.
-    pub(super) fn commit_group(&mut self, batches: Vec<(Vec<Step>, Durability)>, tell: Tell<'_>) {
+    ///
+    /// If the group is `shared` by several threads, the answer may be an errand, which must be handed on.
+    pub(super) fn commit_group(&mut self, batches: Vec<Batch>, shared: bool, tell: Tell<'_>) {
         let mut round = Round::new(tell);
-        for (ticket, (steps, durability)) in batches.into_iter().enumerate() {
-            if let Err(error) = self.admit(ticket, steps, durability, &mut round) {
+        for (ticket, batch) in batches.into_iter().enumerate() {
+            if let Err(error) = self.admit(ticket, batch, &mut round) {
                 round.settle(Some(ticket), Err(error));
             }
         }
+        round.last = shared && self.files.len() <= self.options.open_files;
         if let Err(error) = self.write_round(&mut round) {
             self.fail_round(&mut round, &error);
         }
-        if self.files.len() > MAX_OPEN_FILES {
+        self.staged = 0;
+        if self.files.len() > self.options.open_files && !round.last {
             // The commits are safe whatever becomes of this; if it fails, the next one is told.
             drop(self.checkpoint());
         }
@@ -156,13 +162,14 @@ impl Core {
     fn admit(
         &mut self,
         ticket: usize,
-        steps: Vec<Step>,
-        durability: Durability,
+        (tidy, durability): Batch,
         round: &mut Round<'_>,
     ) -> Result<(), StoreError> {
         self.usable()?;
-        let tidy = tidy(steps)?;
         self.ensure_log()?;
+        if tidy.steps.iter().any(|step| !matches!(step, Step::Append { .. })) {
+            self.await_errands()?;
+        }
         if self.outlook.blocks(&tidy.steps) || !self.lives.clashes(&tidy.steps).is_empty() {
             self.complete_round(round)?;
             let clashes = self.lives.clashes(&tidy.steps);
@@ -211,19 +218,20 @@ impl Core {
             self.complete_round(round)?;
         }
         let Some(log) = &mut self.log else { return Ok(()) };
-        let needed = round.bytes + size;
+        let preface: u64 = self.preface.iter().map(Record::size_at_most).sum();
+        let needed = round.bytes + preface + size;
         if log.room() < needed && self.files.len() > FEW_FILES {
-            log.extend((log.capacity() * 2).min(self.options.log_most));
+            // If the disk has no room for that, the log is recycled as it is.
+            drop(log.extend((log.capacity() * 2).min(self.options.log_most)));
         }
         if log.room() >= needed {
             return Ok(());
         }
         self.complete_round(round)?;
         self.checkpoint()?;
-        if let Some(log) = &mut self.log {
-            log.extend(super::log::RECORDS + size);
-        }
-        Ok(())
+        let Some(log) = &mut self.log else { return Ok(()) };
+        let path = log.number.file();
+        log.extend(super::log::RECORDS + size).map_err(StoreError::io("extend", &path))
     }
 
     /// Writes what the round has planned, and flushes and applies it if anybody asked for that.
@@ -325,18 +333,6 @@ impl Core {
         Ok(())
     }
 
-    /// Flushes changed files that `chosen` picks, and all directories in which names have changed.
-    pub(super) fn flush_files(
-        &mut self,
-        chosen: impl Fn(&FilePath) -> bool,
-        file_why: Flush,
-        dir_why: Flush,
-    ) -> Result<(), StoreError> {
-        let flushed =
-            flush_files(&*self.disk, &mut self.files, &mut self.dirs, chosen, file_why, dir_why);
-        flushed.map_err(|error| self.poison(error))
-    }
-
     /// Carries everything that was committed into the plain files for good, and recycles the log.
     pub(super) fn checkpoint(&mut self) -> Result<(), StoreError> {
         self.complete()?;
@@ -366,6 +362,10 @@ impl Core {
         // Names that were settled before a batch which then failed: the log does not say so yet.
         if self.lives.any_within(scopes) || !self.preface.is_empty() {
             self.settle(scopes.to_vec())?;
+            let size: u64 = self.preface.iter().map(Record::size_at_most).sum();
+            if self.log.as_ref().is_some_and(|log| log.room() < size) {
+                return self.checkpoint();
+            }
             let records = std::mem::take(&mut self.preface);
             self.write_log(&records)?;
             self.sync_log(Flush::Release)?;
@@ -390,88 +390,10 @@ impl Core {
     /// Clears away what was prepared for a batch that will not be.
     pub(super) fn discard(&self, aids: Vec<Aid>) {
         for aid in aids {
-            if let Aid::Staged { temp, .. } = aid {
+            if let Aid::Staged(staged) = aid {
                 // It is swept away when the log changes hands; here it is only a courtesy.
-                drop(self.disk.remove(&temp));
+                drop(self.disk.remove(&staged.temp));
             }
         }
-    }
-
-    /// What is known of the end of a file; opens it if that must be looked at.
-    pub(super) fn end_of(&mut self, path: &FilePath) -> Result<End, StoreError> {
-        let Some(stat) = self.disk.stat(path).map_err(StoreError::io("look at", path))? else {
-            self.let_go(path)?;
-            return Ok(End::Absent);
-        };
-        if stat.kind != Kind::File {
-            let reason = "only a file can be appended to";
-            return Err(StoreError::BadStep { path: path.clone(), reason });
-        }
-        match self.files.get(path) {
-            Some(known) if known.id == stat.id && known.len == stat.len && known.clean => {
-                Ok(End::Known(stat.len))
-            }
-            _ => {
-                let opened = self.disk.open(path, Access::Append);
-                let file = opened.map_err(StoreError::io("open", path))?;
-                Ok(End::Open(file, stat.len))
-            }
-        }
-    }
-
-    /// Stops keeping a file that has another name now, or none; what we wrote to it is made safe first.
-    fn let_go(&mut self, path: &FilePath) -> Result<(), StoreError> {
-        if let Some(old) = self.files.remove(path).filter(|old| old.dirty) {
-            let synced = old.file.sync(Flush::CheckpointFile);
-            synced.map_err(|error| self.poison(StoreError::io("flush", path)(error)))?;
-        }
-        Ok(())
-    }
-
-    /// Keeps a file open under its name; an older handle of the same file is only as dirty as before.
-    pub(super) fn track(
-        &mut self,
-        path: &FilePath,
-        file: Box<dyn DiskFile>,
-        clean: bool,
-    ) -> Result<&mut Tracked, StoreError> {
-        let stat = file.stat().map_err(StoreError::io("look at", path))?;
-        let dirty = self.files.get(path).is_some_and(|old| old.dirty && old.id == stat.id);
-        if !dirty {
-            self.let_go(path)?;
-            // Whoever made the file may not have flushed its name.
-            self.dirs.extend(path.parent());
-        }
-        let tracked = Tracked { file, id: stat.id, len: stat.len, clean, dirty };
-        Ok(self.files.entry(path.clone()).insert_entry(tracked).into_mut())
-    }
-}
-
-/// Flushes changed files that `chosen` picks, and all the directories.
-fn flush_files(
-    disk: &dyn Disk,
-    files: &mut BTreeMap<FilePath, Tracked>,
-    dirs: &mut BTreeSet<FilePath>,
-    chosen: impl Fn(&FilePath) -> bool,
-    file_why: Flush,
-    dir_why: Flush,
-) -> Result<(), StoreError> {
-    for (path, tracked) in files.iter_mut().filter(|(path, _)| chosen(path)) {
-        if tracked.dirty {
-            tracked.file.sync(file_why).map_err(StoreError::io("flush", path))?;
-            tracked.dirty = false;
-        }
-    }
-    while let Some(dir) = dirs.pop_first() {
-        sync_dir(disk, &dir, dir_why)?;
-    }
-    Ok(())
-}
-
-/// Flushes a directory; one that is gone has nothing to lose.
-pub(super) fn sync_dir(disk: &dyn Disk, dir: &FilePath, why: Flush) -> Result<(), StoreError> {
-    match disk.sync_dir(dir, why) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other.map_err(StoreError::io("flush", dir)),
     }
 }

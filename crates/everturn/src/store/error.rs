@@ -74,6 +74,15 @@ pub enum StoreError {
         /// What is wrong with the step.
         reason: &'static str,
     },
+    /// A process that is gone has left commits there that cannot be completed.
+    #[error("commits of a process that is gone cannot be completed at {path}")]
+    Blocked {
+        /// Where.
+        path: FilePath,
+        /// What is in the way.
+        #[source]
+        cause: Arc<StoreError>,
+    },
     /// The store was opened for reading only.
     #[error("the store is open for reading only")]
     ReadOnly,
@@ -92,6 +101,22 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether a person can take away what is in the way, while everything else goes well.
+    pub(crate) fn is_obstacle(&self) -> bool {
+        match self {
+            StoreError::Missing { .. } => true,
+            StoreError::Io { source, .. } => matches!(
+                source.kind(),
+                io::ErrorKind::IsADirectory
+                    | io::ErrorKind::NotADirectory
+                    | io::ErrorKind::AlreadyExists
+                    | io::ErrorKind::DirectoryNotEmpty
+                    | io::ErrorKind::PermissionDenied
+            ),
+            _ => false,
+        }
+    }
+
     pub(crate) fn io(
         doing: &'static str,
         path: &FilePath,

@@ -5,11 +5,12 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::core::Core;
+use super::core::{Answer, Core};
 use super::group::{Queue, locked};
 use super::locks::{Holder, ScopeLocks, may_write};
 use super::log::own;
 use super::logs::waiting_commits;
+use super::plan::tidy;
 use super::quarantine::ensure_dir;
 use super::{Durability, Receipt, Step, Store, StoreError, Writer};
 use crate::disk::{Access, Disk, Kind, Listing, Stat, read_range};
@@ -26,13 +27,16 @@ pub struct Options {
     /// How large a log may become while many files are being changed, so that they need not all be
     /// flushed so often. One large batch may still exceed it.
     pub log_most: u64,
+    /// How many changed files stay open from one commit to the next, to be flushed together later. Twice
+    /// as many are open while one large batch is being carried out.
+    pub open_files: usize,
 }
 
 impl Options {
-    /// The usual sizes: 1 MiB at first, 64 MiB at most.
+    /// The usual sizes: a log of 1 MiB at first and 64 MiB at most, 256 open files.
     #[must_use]
     pub fn new(holder: Holder) -> Options {
-        Options { holder, log_size: 1 << 20, log_most: 64 << 20 }
+        Options { holder, log_size: 1 << 20, log_most: 64 << 20, open_files: 256 }
     }
 }
 
@@ -163,15 +167,20 @@ impl FileStore {
             let ours = Arc::ptr_eq(&writer.shared, &self.shared);
             let stranger = || StoreError::OutsideScope { path: FilePath::root() };
             let checked = if ours { writer.check(&steps) } else { Err(stranger()) };
-            outcomes.push(checked.err());
-            if matches!(outcomes.last(), Some(None)) {
-                admitted.push((steps, durability));
-            }
+            outcomes.push(match checked.and_then(|()| tidy(steps)) {
+                Ok(tidy) => {
+                    admitted.push((tidy, durability));
+                    None
+                }
+                Err(error) => Some(error),
+            });
         }
         let mut core = locked(&self.shared.core);
         let mut done = BTreeMap::new();
-        core.commit_group(admitted, &mut |place, outcome| {
-            done.insert(place, outcome);
+        core.commit_group(admitted, false, &mut |place, answer| {
+            if let Answer::Done(outcome) = answer {
+                done.insert(place, outcome);
+            }
         });
         self.shared.note_unseen(&core);
         let mut done = done.into_values();
@@ -289,7 +298,9 @@ impl FileWriter {
 impl Writer for FileWriter {
     fn commit(&self, steps: Vec<Step>, durability: Durability) -> Result<Receipt, StoreError> {
         self.check(&steps)?;
-        let receipt = self.shared.queue.commit(&self.shared.core, (steps, durability))?;
+        let mut tidy = tidy(steps)?;
+        tidy.look(&*self.shared.disk)?;
+        let receipt = self.shared.queue.commit(&self.shared.core, (tidy, durability))?;
         if durability == Durability::Written {
             self.shared.unseen.store(true, Ordering::Release);
         }

@@ -23,6 +23,9 @@ pub(super) const RECORDS: u64 = 2 * SLOT;
 /// How much is zero-filled in one call.
 const FILL: usize = 1 << 20;
 
+/// How much memory for records is kept from one write to the next.
+const MAX_BUFFER: usize = 1 << 20;
+
 /// The path of something in Everturn's own directory.
 pub(super) fn own_path(parts: &[&str]) -> Result<FilePath, NameError> {
     let mut path = FilePath::root().join(&Name::parse(OWN_DIR)?);
@@ -107,6 +110,9 @@ pub(super) struct Scan {
     pub(super) records: Vec<Record>,
     /// The present epoch; 0 if the log was never used.
     epoch: u64,
+    /// The checksum of the last record, and where the next one goes.
+    link: u64,
+    end: u64,
     /// Whether the log cannot be trusted to have been read whole.
     pub(super) damaged: bool,
 }
@@ -180,7 +186,7 @@ pub(super) fn scan(file: &dyn DiskFile) -> io::Result<Scan> {
     }
     // A header that is bad although the records of the other epoch are gone was not torn by recycling.
     let damaged = torn && records.is_empty() && stray_record(file)?;
-    Ok(Scan { records, epoch, damaged })
+    Ok(Scan { records, epoch, link, end: at, damaged })
 }
 
 /// The head and body of what may be a record; `None` at the end of the log.
@@ -220,8 +226,10 @@ pub(super) struct Log {
     end: u64,
     /// How far somebody was told that the records stand; what comes after may be voided.
     promised: u64,
-    /// How long the log may become in this epoch.
+    /// How long the log is.
     capacity: u64,
+    /// Where records are put together; kept, because new memory has to be cleared first.
+    buffer: Vec<u8>,
     /// Records written in this epoch.
     pub(super) count: u64,
 }
@@ -247,6 +255,7 @@ impl Log {
             end: RECORDS,
             promised: RECORDS,
             capacity,
+            buffer: Vec::new(),
             count: 0,
         };
         if epoch <= 1 {
@@ -255,6 +264,28 @@ impl Log {
         }
         log.recycle().map_err(StoreError::io("recycle", &path))?;
         Ok(log)
+    }
+
+    /// Takes over a log of which something must stay, and adds that these names are safe.
+    pub(super) fn settle(
+        disk: &dyn Disk,
+        number: LogNumber,
+        lock: Box<dyn DiskLock>,
+        names: Vec<FilePath>,
+    ) -> Result<(), StoreError> {
+        let path = number.file();
+        let file = disk.open(&path, Access::Write).map_err(StoreError::io("open", &path))?;
+        let Scan { records, epoch, link, end, .. } =
+            scan(&*file).map_err(StoreError::io("read", &path))?;
+        let capacity = file.stat().map_err(StoreError::io("read", &path))?.len;
+        let (promised, buffer, count) = (end, Vec::new(), records.len() as u64);
+        let mut log =
+            Log { number, file, lock, epoch, link, end, promised, capacity, buffer, count };
+        let settled = Record::Settled(names);
+        let end = log.end + settled.size_at_most();
+        log.extend(end).map_err(StoreError::io("extend", &path))?;
+        log.write(&[settled]).map_err(StoreError::io("write", &path))?;
+        log.sync(Flush::Release).map_err(StoreError::io("flush", &path))
     }
 
     /// Leaves a mark that stays if this process ends without [`Log::close`].
@@ -294,6 +325,7 @@ impl Log {
             end: RECORDS,
             promised: RECORDS,
             capacity,
+            buffer: Vec::new(),
             count: 0,
         };
         log.fill().map_err(StoreError::io("fill", &path))?;
@@ -311,9 +343,17 @@ impl Log {
         self.capacity
     }
 
-    /// Lets the log become longer than it is: its records will make it so.
-    pub(super) fn extend(&mut self, capacity: u64) {
-        self.capacity = self.capacity.max(capacity);
+    /// Makes the log longer, before records need it: a disk that is full must not cut one of them short.
+    pub(super) fn extend(&mut self, capacity: u64) -> io::Result<()> {
+        if capacity > self.capacity {
+            // One that was cut short may have grown when its header was written.
+            let len = self.file.stat()?.len;
+            if capacity > len {
+                self.file.reserve(len, capacity)?;
+            }
+            self.capacity = capacity;
+        }
+        Ok(())
     }
 
     /// Writes zeros over the whole capacity, so that flushing records will not have to tell the file system
@@ -331,16 +371,18 @@ impl Log {
 
     /// Writes records at the end; they count once they are flushed.
     pub(super) fn write(&mut self, records: &[Record]) -> io::Result<()> {
-        let (mut bytes, mut link) = (Vec::new(), self.link);
+        self.buffer.clear();
+        self.buffer.shrink_to(MAX_BUFFER);
+        let mut link = self.link;
         for record in records {
-            link = record.encode(link, &mut bytes);
+            link = record.encode(link, &mut self.buffer);
         }
-        if let Err(error) = write_full(&*self.file, self.end, &bytes) {
+        if let Err(error) = write_full(&*self.file, self.end, &self.buffer) {
             self.void();
             return Err(error);
         }
         self.link = link;
-        self.end += bytes.len() as u64;
+        self.end += self.buffer.len() as u64;
         self.count += records.len() as u64;
         Ok(())
     }

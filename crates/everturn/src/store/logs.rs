@@ -1,5 +1,6 @@
 //! The logs of a root: those of processes that are gone, those of living ones, and our own.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::StoreError;
@@ -15,6 +16,9 @@ use crate::names::FilePath;
 /// How often, and how long in between, a dying process is waited for.
 const DYING_TRIES: usize = 100;
 const DYING_PAUSE: Duration = Duration::from_millis(10);
+
+/// A name that cannot be brought to where a log says it is, and why.
+type Blocked = (FilePath, Arc<StoreError>);
 
 /// How many commits all logs hold that the plain files do not show.
 pub(super) fn waiting_commits(disk: &dyn Disk) -> Result<usize, StoreError> {
@@ -61,12 +65,15 @@ fn replay_lock(disk: &dyn Disk, sharing: Sharing) -> Result<Box<dyn DiskLock>, S
 
 impl Core {
     /// Replays the logs of processes that are gone; leaves those of living ones alone.
-    pub(super) fn recover_dead_logs(&mut self) -> Result<(), StoreError> {
+    ///
+    /// Returns the names that something is in the way of: what the logs say of them stays there.
+    pub(super) fn recover_dead_logs(&mut self) -> Result<Vec<Blocked>, StoreError> {
         let own_number = self.log.as_ref().map(|log| log.number);
         let mut numbers = LogNumber::all(&*self.disk)?;
         numbers.retain(|number| Some(*number) != own_number);
+        let mut blocked = Vec::new();
         if numbers.is_empty() {
-            return Ok(());
+            return Ok(blocked);
         }
         let looking = replay_lock(&*self.disk, Sharing::Shared)?;
         let mut dead = Vec::new();
@@ -79,18 +86,39 @@ impl Core {
         }
         drop(looking);
         if dead.is_empty() {
-            return Ok(());
+            return Ok(blocked);
         }
         let _replaying = replay_lock(&*self.disk, Sharing::Exclusive)?;
         for number in dead {
             if let Some(lock) = number.take(&*self.disk, Sharing::Exclusive)?
                 && self.needs_replay(number)?
             {
-                self.findings.extend(recover(&*self.disk, number)?);
-                Log::take_over(&*self.disk, number, lock)?.close()?;
+                let recovered = recover(&*self.disk, number)?;
+                self.findings.extend(recovered.findings);
+                if recovered.blocked.is_empty() {
+                    Log::take_over(&*self.disk, number, lock)?.close()?;
+                    continue;
+                }
+                if !recovered.settled.is_empty() {
+                    Log::settle(&*self.disk, number, lock, recovered.settled)?;
+                }
+                blocked.extend(recovered.blocked);
             }
         }
-        Ok(())
+        self.report_blocked(&blocked);
+        Ok(blocked)
+    }
+
+    /// Says once of each name that something is in its way.
+    fn report_blocked(&mut self, blocked: &[Blocked]) {
+        for (file, cause) in blocked {
+            if self.blocked.insert(file.clone()) {
+                let (file, code) = (file.clone(), Code::CannotReplay);
+                let message =
+                    format!("commits of a process that is gone cannot be completed: {cause}");
+                self.findings.push(Finding { file, line: None, offset: None, code, message });
+            }
+        }
     }
 
     fn needs_replay(&self, number: LogNumber) -> Result<bool, StoreError> {
@@ -105,7 +133,13 @@ impl Core {
     /// process that is just dying, whose lock on the scope was freed before that on the log.
     pub(super) fn await_heritage(&mut self, scopes: &[FilePath]) -> Result<(), StoreError> {
         for _ in 0..DYING_TRIES {
-            self.recover_dead_logs()?;
+            let blocked = self.recover_dead_logs()?;
+            let near =
+                |scope: &FilePath, path: &FilePath| path.is_within(scope) || scope.is_within(path);
+            let concerns = |(path, _): &Blocked| scopes.iter().any(|scope| near(scope, path));
+            if let Some((path, cause)) = blocked.into_iter().find(concerns) {
+                return Err(StoreError::Blocked { path, cause });
+            }
             let own_number = self.log.as_ref().map(|log| log.number);
             let mut speaks = false;
             for number in LogNumber::all(&*self.disk)? {
@@ -136,7 +170,8 @@ impl Core {
             {
                 sweep(&*self.disk, &number.temp_prefix())?;
                 let mut log = Log::take_over(&*self.disk, *number, lock)?;
-                log.extend(self.options.log_size);
+                // Should the disk be full, a log as short as it is will do, as long as there is room in it.
+                drop(log.extend(self.options.log_size));
                 log.mark_in_use()?;
                 self.log = Some(log);
                 return Ok(());

@@ -3,14 +3,15 @@
 //! Planning reads, and prepares temporary files, but changes nothing that anybody can see. What can go
 //! wrong should go wrong here, where failing costs nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use super::core::{Core, End};
+use super::core::Core;
 use super::fingerprint::Fingerprint;
 use super::quarantine::set_aside;
 use super::record::Op;
+use super::tracked::End;
 use super::{At, Durability, Expect, Receipt, Secrecy, Step, StoreError};
-use crate::disk::{Access, DiskFile, FileId, Kind, Mode, append_full, read_all};
+use crate::disk::{Access, Disk, DiskFile, FileId, Kind, Mode, Stat, append_full, read_all};
 use crate::finding::{Code, Finding};
 use crate::lines::Tail;
 use crate::names::{FilePath, PathSet};
@@ -27,6 +28,8 @@ pub(super) struct Planned {
     pub(super) receipt: Receipt,
     /// Where files end once this is applied.
     ends: BTreeMap<FilePath, u64>,
+    /// The names that it makes, ends, or gives to another file: all but those of files that only grow.
+    names: Vec<FilePath>,
 }
 
 impl Planned {
@@ -47,15 +50,8 @@ pub(super) enum Aid {
     Nothing,
     /// The caller wants the lines at the planned place and nowhere else.
     Exact,
-    /// The new content, ready under another name, and the content it replaces.
-    Staged {
-        temp: FilePath,
-        file: Box<dyn DiskFile>,
-        old: Option<Vec<u8>>,
-        old_mode: u32,
-        /// What must stand there when it is replaced, if the caller cares.
-        expected: Option<Option<FileId>>,
-    },
+    /// The new content, ready under another name.
+    Staged(Staged),
     /// A name under which something removed can wait until the batch is done.
     Aside {
         temp: FilePath,
@@ -66,30 +62,57 @@ pub(super) enum Aid {
     },
 }
 
+/// A new content, and what it replaces.
+pub(super) struct Staged {
+    /// The name under which it is ready.
+    pub(super) temp: FilePath,
+    /// Open, unless too many are.
+    pub(super) file: Option<Box<dyn DiskFile>>,
+    pub(super) old: Option<Vec<u8>>,
+    pub(super) old_mode: u32,
+    /// What must stand there when it is replaced, if the caller cares.
+    pub(super) expected: Option<Option<FileId>>,
+    /// Whether nothing comes after it in its batch.
+    pub(super) last: bool,
+}
+
 /// What batches that are in the log, but not yet applied, will have done.
 #[derive(Default)]
 pub(super) struct Outlook {
-    ends: BTreeMap<FilePath, u64>,
-    touched: PathSet,
+    /// Where files that are appended to will end.
+    ends: HashMap<FilePath, u64>,
+    /// Names that will be made or end, or stand for another file.
+    names: PathSet,
+    /// Whether two of them append to the same file.
+    pub(super) crowded: bool,
 }
 
 impl Outlook {
     /// Whether `steps` can only be planned once what is pending has been applied.
     pub(super) fn blocks(&self, steps: &[Step]) -> bool {
         steps.iter().any(|step| match step {
-            Step::Append { file, .. } if self.ends.contains_key(file) => false,
-            step => step.paths().any(|path| self.touched.meets(path)),
+            // A file that is there and grows has nothing below it, and its directories are there.
+            Step::Append { file, .. } => !self.ends.contains_key(file) && self.names.meets(file),
+            step => step.paths().any(|path| self.meets(path)),
         })
     }
 
+    fn meets(&self, path: &FilePath) -> bool {
+        let near = |file: &FilePath| file.is_within(path) || path.is_within(file);
+        self.names.meets(path) || self.ends.keys().any(near)
+    }
+
     pub(super) fn add(&mut self, planned: &Planned) {
-        self.ends.extend(planned.ends.iter().map(|(file, end)| (file.clone(), *end)));
-        self.touched.extend(planned.ops.iter().flat_map(Op::paths).cloned());
+        for (file, end) in &planned.ends {
+            self.crowded |= self.ends.insert(file.clone(), *end).is_some();
+        }
+        self.names.extend(planned.names.iter().cloned());
     }
 
     pub(super) fn clear(&mut self) {
         self.ends.clear();
-        self.touched.clear();
+        self.names.clear();
+        self.crowded = false;
     }
 }
 
@@ -101,6 +124,8 @@ fn bad(path: &FilePath, reason: &'static str) -> StoreError {
 #[derive(Default)]
 pub(super) struct Tidy {
     pub(super) steps: Vec<Step>,
+    /// For each step what its file was a moment ago, as far as somebody has looked.
+    looks: Vec<Option<Stat>>,
     /// How many appends the batch has had.
     appends: usize,
     /// Appends that were joined with a replacement: which they were, and where they start.
@@ -115,6 +140,16 @@ pub(super) fn complete(receipt: &mut Receipt, joined: &[(usize, u64)]) {
 }
 
 impl Tidy {
+    /// Looks at the files that are appended to. Those who wait for each other to plan can do this before.
+    pub(super) fn look(&mut self, disk: &dyn Disk) -> Result<(), StoreError> {
+        let look = |step: &Step| match step {
+            Step::Append { file, .. } => disk.stat(file).map_err(StoreError::io("look at", file)),
+            _ => Ok(None),
+        };
+        self.looks = self.steps.iter().map(look).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
     fn add(&mut self, step: Step) -> Result<(), StoreError> {
         match &step {
             Step::Append { file, at, lines } => {
@@ -211,18 +246,20 @@ pub(super) fn plan(
         ops: Vec::new(),
         aids: Vec::new(),
         ends: BTreeMap::new(),
+        names: Vec::new(),
         receipt: Receipt::default(),
     };
-    let Tidy { steps, joined, .. } = tidy;
-    for step in steps {
-        if let Err(error) = planner.step(step) {
+    let Tidy { steps, looks, joined, .. } = tidy;
+    let looks = looks.into_iter().chain(std::iter::repeat(None));
+    for (step, look) in steps.into_iter().zip(looks) {
+        if let Err(error) = planner.step(step, look) {
             planner.core.discard(planner.aids);
             return Err(error);
         }
     }
-    let Planner { ops, aids, ends, mut receipt, .. } = planner;
+    let Planner { ops, aids, ends, names, mut receipt, .. } = planner;
     complete(&mut receipt, &joined);
-    Ok(Planned { ops, aids, durability, receipt, ends })
+    Ok(Planned { ops, aids, durability, receipt, ends, names })
 }
 
 struct Planner<'a> {
@@ -231,13 +268,14 @@ struct Planner<'a> {
     ops: Vec<Op>,
     aids: Vec<Aid>,
     ends: BTreeMap<FilePath, u64>,
+    names: Vec<FilePath>,
     receipt: Receipt,
 }
 
 impl Planner<'_> {
-    fn step(&mut self, step: Step) -> Result<(), StoreError> {
+    fn step(&mut self, step: Step, look: Option<Stat>) -> Result<(), StoreError> {
         match step {
-            Step::Append { file, at, lines } => self.append(file, at, lines),
+            Step::Append { file, at, lines } => self.append(file, at, lines, look),
             Step::Replace { file, expect, bytes, secrecy } => {
                 self.replace(file, expect, bytes, secrecy)
             }
@@ -251,11 +289,17 @@ impl Planner<'_> {
         self.aids.push(aid);
     }
 
-    fn append(&mut self, file: FilePath, at: At, lines: Vec<u8>) -> Result<(), StoreError> {
+    fn append(
+        &mut self,
+        file: FilePath,
+        at: At,
+        lines: Vec<u8>,
+        look: Option<Stat>,
+    ) -> Result<(), StoreError> {
         let planned = self.ends.get(&file).or_else(|| self.core.outlook.ends.get(&file)).copied();
         let tail = match planned {
             Some(end) => Place { len: end, end, newline: false },
-            None => self.mend_tail(&file)?,
+            None => self.mend_tail(&file, look)?,
         };
         check_place(&file, at, tail.end, tail.len)?;
         let mut bytes = lines;
@@ -272,10 +316,11 @@ impl Planner<'_> {
     }
 
     /// Finds the end of a file, and plans to cut off what cannot stay there.
-    fn mend_tail(&mut self, path: &FilePath) -> Result<Place, StoreError> {
-        let (file, len) = match self.core.end_of(path)? {
+    fn mend_tail(&mut self, path: &FilePath, look: Option<Stat>) -> Result<Place, StoreError> {
+        let (file, len) = match self.core.end_of(path, look)? {
             End::Absent => {
                 self.check_new(path)?;
+                self.names.push(path.clone());
                 return Ok(Place { len: 0, end: 0, newline: false });
             }
             End::Known(len) => return Ok(Place { len, end: len, newline: false }),
@@ -328,7 +373,11 @@ impl Planner<'_> {
         let staged = disk.create(&temp, mode).map_err(StoreError::io("create", &temp))?;
         let written = append_full(&*staged, &bytes);
         let expected = (expect != Expect::Anything).then_some(id);
-        let aid = Aid::Staged { temp: temp.clone(), file: staged, old, old_mode, expected };
+        let open = self.core.may_stay_open().then_some(staged);
+        let staged =
+            Staged { temp: temp.clone(), file: open, old, old_mode, expected, last: false };
+        let aid = Aid::Staged(staged);
+        self.names.push(file.clone());
         self.push(Op::Replace { file, was, private, bytes }, aid);
         written.map_err(StoreError::io("write", &temp))
     }
@@ -355,6 +404,7 @@ impl Planner<'_> {
             return Err(StoreError::Taken { path: to });
         }
         self.check_new(&to)?;
+        self.names.extend([from.clone(), to.clone()]);
         self.push(Op::Rename { from, to }, Aid::Nothing);
         Ok(())
     }
@@ -366,6 +416,7 @@ impl Planner<'_> {
         let stat = self.core.disk.stat(&path).map_err(StoreError::io("look at", &path))?;
         let id = stat.map_or_else(FileId::default, |stat| stat.id);
         let temp = self.core.temp_name()?;
+        self.names.push(path.clone());
         self.push(Op::Remove { path, id }, Aid::Aside { temp });
         Ok(())
     }

@@ -69,6 +69,21 @@ pub(super) enum Record {
     Settled(Vec<FilePath>),
 }
 
+impl Record {
+    /// At least as many bytes as this takes up in the log.
+    pub(super) fn size_at_most(&self) -> u64 {
+        const FIELDS: u64 = 64;
+        FIELDS
+            + match self {
+                Record::Batch(ops) => ops.iter().map(Op::size_at_most).sum(),
+                Record::Abort(_) => 0,
+                Record::Settled(paths) => {
+                    paths.iter().map(|path| 8 + path.as_str().len() as u64).sum()
+                }
+            }
+    }
+}
+
 struct Encoder(Vec<u8>);
 
 impl Encoder {
@@ -300,6 +315,15 @@ mod tests {
             Record::Batch(vec![op.clone()]).encode(0, &mut one);
             Record::Batch(vec![]).encode(0, &mut none);
             assert!((one.len() - none.len()) as u64 <= op.size_at_most(), "{op:?}");
+        }
+    }
+
+    #[test]
+    fn no_record_takes_more_room_than_it_says() {
+        for record in samples() {
+            let mut bytes = Vec::new();
+            record.encode(0, &mut bytes);
+            assert!(bytes.len() as u64 <= record.size_at_most(), "{record:?}");
         }
     }
 

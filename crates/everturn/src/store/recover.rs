@@ -5,25 +5,29 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::sync::Arc;
 
 use super::StoreError;
 use super::apply::{remove_tree, sweep};
-use super::core::sync_dir;
 use super::fingerprint::Fingerprint;
 use super::log::{LogNumber, own, scan};
 use super::plan::replaced_mode;
 use super::quarantine::{ensure_dir, fingerprint_range, place as quarantine_place, set_aside};
 use super::replay::{Content, Edit, Ending, History, is_remnant};
+use super::tracked::sync_dir;
 use crate::disk::{
     Access, Disk, DiskFile, FileId, Flush, Kind, Mode, Stat, append_full, read_all, read_range,
     write_full,
 };
 use crate::finding::{Code, Finding};
 use crate::lines::Tail;
-use crate::names::FilePath;
+use crate::names::{FilePath, PathSet};
 
 /// How much of a file is searched at a time.
 const SEARCH_CHUNK: u64 = 4 << 20;
+
+/// How many files that were written are open before they are flushed.
+const MAX_OPEN: usize = 64;
 
 fn look(disk: &dyn Disk, path: &FilePath) -> Result<Option<Stat>, StoreError> {
     disk.stat(path).map_err(StoreError::io("look at", path))
@@ -46,8 +50,18 @@ pub(super) fn read_log(
     Ok(Ok(History::fold(scan.records)))
 }
 
-/// Replays the log of a process that is gone. Afterwards the log may be recycled.
-pub(super) fn recover(disk: &dyn Disk, number: LogNumber) -> Result<Vec<Finding>, StoreError> {
+/// What came of replaying a log.
+#[derive(Default)]
+pub(super) struct Recovered {
+    pub(super) findings: Vec<Finding>,
+    /// Names that could not be brought to their end, and why. If there are any, the log must stay.
+    pub(super) blocked: Vec<(FilePath, Arc<StoreError>)>,
+    /// The other names, if there are such; what the log says of them is done and flushed.
+    pub(super) settled: Vec<FilePath>,
+}
+
+/// Replays the log of a process that is gone. Afterwards the log may be recycled, unless names are blocked.
+pub(super) fn recover(disk: &dyn Disk, number: LogNumber) -> Result<Recovered, StoreError> {
     sweep(disk, &number.temp_prefix())?;
     let history = match read_log(disk, number)? {
         Ok(history) => history,
@@ -56,7 +70,7 @@ pub(super) fn recover(disk: &dyn Disk, number: LogNumber) -> Result<Vec<Finding>
             let file = disk.open(&path, Access::Read).map_err(StoreError::io("open", &path))?;
             let len = file.stat().map_err(StoreError::io("look at", &path))?.len;
             set_aside(disk, &path, &*file, 0, len)?;
-            return Ok(vec![finding]);
+            return Ok(Recovered { findings: vec![finding], ..Recovered::default() });
         }
     };
     let temp = own(&["tmp", &format!("{}0", number.temp_prefix())]);
@@ -67,9 +81,17 @@ pub(super) fn recover(disk: &dyn Disk, number: LogNumber) -> Result<Vec<Finding>
         written: Vec::new(),
         dirs: BTreeSet::new(),
         findings: Vec::new(),
+        blocked: Vec::new(),
+        blocked_names: PathSet::default(),
     };
     recovery.run()?;
-    Ok(recovery.findings)
+    let Recovery { findings, blocked, blocked_names, .. } = recovery;
+    let mut settled = Vec::new();
+    if !blocked.is_empty() {
+        let free = history.names().filter(|name| !blocked_names.meets(name));
+        settled.extend(free.cloned());
+    }
+    Ok(Recovered { findings, blocked, settled })
 }
 
 /// How many commits of a log the plain files do not show.
@@ -77,12 +99,12 @@ pub(super) fn waiting(disk: &dyn Disk, history: &History) -> Result<usize, Store
     for (path, content) in &history.files {
         let Some(place) = history.place(disk, path)? else { continue };
         let shown = match look(disk, &place)? {
-            None => false,
-            Some(_) => {
+            Some(stat) if stat.kind == Kind::File => {
                 let file =
                     disk.open(&place, Access::Read).map_err(StoreError::io("open", &place))?;
                 shows(&*file, content).map_err(StoreError::io("read", &place))?
             }
+            _ => false,
         };
         if !shown {
             return Ok(history.commits);
@@ -184,28 +206,65 @@ struct Recovery<'a> {
     written: Vec<(FilePath, Box<dyn DiskFile>)>,
     dirs: BTreeSet<FilePath>,
     findings: Vec<Finding>,
+    blocked: Vec<(FilePath, Arc<StoreError>)>,
+    blocked_names: PathSet,
 }
 
 impl Recovery<'_> {
     fn run(&mut self) -> Result<(), StoreError> {
         for (path, content) in &self.history.files {
             let Some(place) = self.history.place(self.disk, path)? else { continue };
-            match content {
-                Content::Edited(edits) => self.edit(&place, edits)?,
+            let done = match content {
+                Content::Edited(edits) => self.edit(&place, edits),
                 Content::Replaced { before, after, private } => {
-                    self.replace(&place, before, after, *private)?;
+                    self.replace(&place, before, after, *private)
                 }
-            }
+            };
+            self.go_on(done, [path, &place].into_iter())?;
             self.touch(&place);
+            if self.written.len() >= MAX_OPEN {
+                self.flush_written()?;
+            }
         }
         for ending in &self.history.endings {
-            self.end(ending)?;
+            let blocked = ending.names().any(|name| self.blocked_names.meets(name));
+            if blocked {
+                // It stays as it is, with what is in the way of what lies there.
+                self.blocked_names.extend(ending.names().cloned());
+                continue;
+            }
+            let done = self.end(ending);
+            self.go_on(done, ending.names())?;
         }
-        for (path, file) in &self.written {
-            file.sync(Flush::RecoverFile).map_err(StoreError::io("flush", path))?;
-        }
+        self.flush_written()?;
         for dir in &self.dirs {
             sync_dir(self.disk, dir, Flush::RecoverDir)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on with the other names if something is in the way that a person can take away.
+    fn go_on<'n>(
+        &mut self,
+        done: Result<(), StoreError>,
+        names: impl Iterator<Item = &'n FilePath>,
+    ) -> Result<(), StoreError> {
+        match done {
+            Err(error) if error.is_obstacle() => {
+                let error = Arc::new(error);
+                for name in names {
+                    self.blocked.push((name.clone(), Arc::clone(&error)));
+                    self.blocked_names.extend([name.clone()]);
+                }
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    fn flush_written(&mut self) -> Result<(), StoreError> {
+        for (path, file) in self.written.drain(..) {
+            file.sync(Flush::RecoverFile).map_err(StoreError::io("flush", &path))?;
         }
         Ok(())
     }

@@ -39,12 +39,17 @@ pub(super) enum Ending {
 }
 
 impl Ending {
+    /// The names that end, and those that others get by that.
+    pub(super) fn names(&self) -> impl Iterator<Item = &FilePath> {
+        let (first, second) = match self {
+            Ending::Renamed { from, to } => (from, Some(to)),
+            Ending::Removed { path, .. } => (path, None),
+        };
+        std::iter::once(first).chain(second)
+    }
+
     fn touches(&self, names: &[FilePath]) -> bool {
-        let among = |path: &FilePath| names.iter().any(|name| path.is_within(name));
-        match self {
-            Ending::Renamed { from, to } => among(from) || among(to),
-            Ending::Removed { path, .. } => among(path),
-        }
+        self.names().any(|path| names.iter().any(|name| path.is_within(name)))
     }
 }
 
@@ -122,10 +127,14 @@ impl History {
 }
 
 impl History {
+    /// Every name that the log speaks of.
+    pub(super) fn names(&self) -> impl Iterator<Item = &FilePath> {
+        self.files.keys().chain(self.endings.iter().flat_map(Ending::names))
+    }
+
     /// Whether the log says anything about names within `scopes`.
     pub(super) fn touches(&self, scopes: &[FilePath]) -> bool {
-        let among = |path: &FilePath| scopes.iter().any(|scope| path.is_within(scope));
-        self.files.keys().any(among) || self.endings.iter().any(|ending| ending.touches(scopes))
+        self.names().any(|path| scopes.iter().any(|scope| path.is_within(scope)))
     }
 }
 

@@ -55,7 +55,7 @@ fn pack_dir(store: &dyn Store, dir: &str) -> Result<Vec<u8>, ArchiveError> {
 
 fn file_store(disk: Arc<dyn Disk>) -> FileStore {
     let holder = Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
-    FileStore::open(disk, Options { holder, log_size: 1 << 20, log_most: 64 << 20 }).unwrap()
+    FileStore::open(disk, Options::new(holder)).unwrap()
 }
 
 fn round_trip(store: &dyn Store) {

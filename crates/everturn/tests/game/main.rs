@@ -1,9 +1,25 @@
 //! Game sessions, from the first turn to the archive.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 #![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
+#![expect(clippy::panic, reason = "a test that cannot go on should say where")]
+#![expect(clippy::print_stdout, reason = "the suites say how much they tried")]
 
+mod archives;
+mod branches;
+mod cases;
+mod check;
+mod crash;
+mod damage;
 mod document;
+mod faults;
 mod indexes;
+mod lifecycle;
+mod metadata;
+mod migrate;
+mod model;
 mod program;
+mod repair;
 mod support;
+mod trash;
 mod turns;
+mod undo;

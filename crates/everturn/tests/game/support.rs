@@ -1,10 +1,16 @@
 //! Sessions to play with.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use everturn::game::{GameWriter, NewSession, TurnInput};
-use everturn::names::SessionId;
-use everturn::store::{MemoryStore, Store};
+use everturn::disk::Kind;
+use everturn::disk::sim::SimDisk;
+use everturn::game::{GameWriter, NewSession, Session, State, TurnInput};
+use everturn::names::{FilePath, SessionId};
+use everturn::store::{
+    Durability, Expect, FileStore, Holder, MemoryStore, Options, Secrecy, Step, Store, StoreError,
+    staging_dir, trash_dir,
+};
 use everturn::tree::Tree;
 use jiff::Timestamp;
 
@@ -57,4 +63,111 @@ pub(crate) fn turn(number: u64) -> TurnInput {
         npc = number % 7,
     );
     TurnInput::parse(&text).unwrap()
+}
+
+/// Both kinds of stores, empty.
+pub(crate) fn stores() -> [Arc<dyn Store>; 2] {
+    [memory(), Arc::new(on_disk(&SimDisk::new()).unwrap())]
+}
+
+/// Opens a disk as a process that just started, with a log so small that it is recycled all the time.
+pub(crate) fn on_disk(disk: &SimDisk) -> Result<FileStore, StoreError> {
+    let holder = Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
+    let options = Options { log_size: 9 << 10, log_most: 11 << 10, ..Options::new(holder) };
+    FileStore::open(Arc::new(disk.process()), options)
+}
+
+pub(crate) fn path(text: &str) -> FilePath {
+    FilePath::parse(text).unwrap()
+}
+
+pub(crate) type Files = BTreeMap<FilePath, Vec<u8>>;
+
+/// Everybody's files in a store, also those in the trash and in the staging place.
+pub(crate) fn files(store: &Arc<dyn Store>) -> Files {
+    let mut waiting = vec![path("sessions"), trash_dir(), staging_dir()];
+    let mut files = Files::new();
+    while let Some(dir) = waiting.pop() {
+        if store.stat(&dir).unwrap().is_none() {
+            continue;
+        }
+        for entry in store.list(&dir).unwrap().entries {
+            let path = dir.join(&entry.name);
+            match entry.kind {
+                Kind::Dir => waiting.push(path),
+                _ => drop(files.insert(path.clone(), store.read(&path, 0..u64::MAX).unwrap())),
+            }
+        }
+    }
+    files
+}
+
+/// The names of the files of a session, below its directory.
+pub(crate) fn names(session: &Session, store: &Arc<dyn Store>) -> Vec<String> {
+    let top = format!("{}/", session.dir().as_str());
+    let inside = |path: &FilePath| path.as_str().strip_prefix(&top).map(str::to_owned);
+    files(store).keys().filter_map(inside).collect()
+}
+
+pub(crate) fn put(store: &Arc<dyn Store>, file: &str, bytes: &[u8]) {
+    let file = path(file);
+    let writer = store.lock(&[file.parent().unwrap()]).unwrap();
+    let (expect, bytes, secrecy) = (Expect::Anything, bytes.to_vec(), Secrecy::Usual);
+    let step = Step::Replace { file, expect, bytes, secrecy };
+    writer.commit(vec![step], Durability::Synced).unwrap();
+    writer.release().unwrap();
+}
+
+/// A session with so many turns, given back, and the state after each of them.
+pub(crate) fn played(store: &Arc<dyn Store>, name: &str, turns: u64) -> Vec<State> {
+    let mut game = game(store, name);
+    let mut states = vec![game.state().clone()];
+    for number in 1..=turns {
+        game.append(&turn(number), at(i64::try_from(number).unwrap())).unwrap();
+        states.push(game.state().clone());
+    }
+    game.release().unwrap();
+    states
+}
+
+/// A session as the program writes it, with so many turns, and the state after each of them.
+pub(crate) fn program(store: &Arc<dyn Store>, name: &str, turns: u64) -> Vec<State> {
+    let dir = format!("sessions/active/{name}");
+    let world = r#"{"npcs": {"luna": {"trust": 0}}, "gameTime": {"day": 1}}"#;
+    let player = r#"{"location": {"id": "loc-1", "zone": "plaza"}, "inventory": []}"#;
+    let line =
+        r#"{"turnId":1,"turnNumber":1,"actor":"player","timestamp":1767261600000,"events":[]}"#;
+    put(
+        store,
+        &format!("{dir}/session.meta.json"),
+        b"{\n  \"startTime\": 1,\n  \"player\": \"P\"\n}\n",
+    );
+    put(store, &format!("{dir}/world.state.json"), world.as_bytes());
+    put(store, &format!("{dir}/player.state.json"), player.as_bytes());
+    put(store, &format!("{dir}/npcs.state.json"), b"{}\n");
+    put(store, &format!("{dir}/turns/turns-0001-0100.jsonl"), format!("{line}\n").as_bytes());
+    let mut game = GameWriter::open(Arc::clone(store), &id(name)).unwrap();
+    assert_eq!(game.session().form(), everturn::game::Form::Program);
+    let mut states = vec![game.state().clone(), game.state().clone()];
+    for number in 2..=turns {
+        game.append(&turn(number), at(i64::try_from(number).unwrap())).unwrap();
+        states.push(game.state().clone());
+    }
+    game.release().unwrap();
+    states
+}
+
+/// The session has exactly these states, at each of its turns.
+#[track_caller]
+pub(crate) fn assert_states(store: &Arc<dyn Store>, name: &str, states: &[State]) {
+    let session = Session::open(Arc::clone(store), &id(name)).unwrap();
+    assert_eq!(session.turn() + 1, states.len() as u64, "{name}");
+    for (number, expected) in (0..).zip(states) {
+        let moment = session.state_at(number).unwrap();
+        assert!(moment.state.is_same(expected), "{name}: turn {number}");
+        assert_eq!(moment.findings, []);
+    }
+    let last = session.resume().unwrap();
+    assert!(last.state.is_same(&states[states.len() - 1]), "{name}: the state files");
+    assert_eq!(last.findings, []);
 }

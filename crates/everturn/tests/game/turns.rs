@@ -1,8 +1,13 @@
 //! Turns, and the state at each of them.
 
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use everturn::game::{GameWriter, Session, State};
+use everturn::disk::{Listing, Stat};
+use everturn::game::{GameWriter, Session, State, TurnInput};
+use everturn::names::FilePath;
+use everturn::store::{Store, StoreError, Writer};
 
 use super::support::{at, game, id, memory, now, turn};
 
@@ -38,4 +43,50 @@ fn the_state_at_every_turn_is_what_it_was_then() {
     let mut game = GameWriter::open(Arc::clone(&store), &id("session-abc123")).unwrap();
     assert_eq!(game.append(&turn(231), at(231)).unwrap().turn, 231);
     game.close(now()).unwrap();
+}
+
+/// A store that counts how often somebody looks into a directory.
+struct Counting {
+    store: Arc<dyn Store>,
+    lists: AtomicUsize,
+}
+
+impl Store for Counting {
+    fn read(&self, file: &FilePath, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
+        self.store.read(file, range)
+    }
+
+    fn stat(&self, path: &FilePath) -> Result<Option<Stat>, StoreError> {
+        self.store.stat(path)
+    }
+
+    fn list(&self, dir: &FilePath) -> Result<Listing, StoreError> {
+        self.lists.fetch_add(1, Ordering::Relaxed);
+        self.store.list(dir)
+    }
+
+    fn lock(&self, scopes: &[FilePath]) -> Result<Box<dyn Writer>, StoreError> {
+        self.store.lock(scopes)
+    }
+}
+
+#[test]
+fn resuming_looks_into_no_directory() {
+    let store = memory();
+    let mut game = game(&store, "session-abc123");
+    // A file takes a megabyte, so each has about 40 of these turns; the states are written with it.
+    let long = serde_json::json!({"actor": "gm", "deltas": [
+        {"scope": "player", "deltas": [{"op": "set", "path": "dream", "value": "z".repeat(13_000)}]},
+        {"scope": "world", "deltas": [{"op": "increment", "path": "clock", "value": 1}]}]});
+    let long = TurnInput::parse(&long.to_string()).unwrap();
+    for number in 1..=120 {
+        game.append(&long, at(number)).unwrap();
+        let counting = Arc::new(Counting { store: Arc::clone(&store), lists: AtomicUsize::new(0) });
+        let shared: Arc<dyn Store> = Arc::<Counting>::clone(&counting);
+        let session = Session::open(shared, &id("session-abc123")).unwrap();
+        let moment = session.resume().unwrap();
+        assert!(moment.state.is_same(game.state()), "turn {number}");
+        assert_eq!(moment.findings, []);
+        assert_eq!(counting.lists.load(Ordering::Relaxed), 0, "turn {number}");
+    }
 }

@@ -40,6 +40,8 @@ fn commits() -> Vec<Vec<Step>> {
             replace(&format!("s/fresh-{n}/state.json"), &line),
         ]
     };
+    // More than the last block of any file, and than the log, has room for.
+    let long = format!("{{\"long\":\"{}\"}}\n", "x".repeat(9000));
     vec![
         turn(1),
         turn(2),
@@ -47,6 +49,13 @@ fn commits() -> Vec<Vec<Step>> {
         vec![replace("s/state.json", "5"), remove("s/fresh-1"), remove("s/torn.jsonl")],
         vec![append("s/old.jsonl", "{\"second\":\"life\"}\n"), rename("s/away", "s/back")],
         turn(3),
+        vec![
+            replace("s/state.json", "6"),
+            append("s/long.jsonl", &long),
+            replace("s/long.json", &long),
+            append("s/back/old.jsonl", &long),
+            remove("s/fresh-2"),
+        ],
     ]
 }
 
@@ -99,7 +108,10 @@ fn try_all(disk: &SimDisk, model: &MemoryStore, fault: Fault) -> Verdict {
             Ok(_) => {
                 model_writer.commit(steps, Durability::Synced).unwrap();
             }
-            Err(StoreError::Poisoned { .. }) => {
+            Err(StoreError::Poisoned { cause }) => {
+                if fault.trouble == Trouble::Full {
+                    return Verdict::Wrong(format!("a full disk is no reason for doubt: {cause}"));
+                }
                 if fault.lasting {
                     // Not even the attempt to take it back went well: the outcome is open.
                     return Verdict::Open { before, steps };
@@ -132,13 +144,14 @@ fn check(disk: &SimDisk, model: &MemoryStore, after: &str) -> Verdict {
     ))
 }
 
-/// Opens again after a failure; without a power cut, and with one that loses all that was not flushed.
+/// Opens again after a failure; with power cuts that lose nothing, something, and all that was not flushed.
 fn check_reopened(disk: &SimDisk, model: &MemoryStore) -> Verdict {
-    let lost = Survival { data: Data::Lost, names: Names::Lost };
-    let kept = Survival { data: Data::Kept, names: Names::Kept };
-    for survival in [kept, lost] {
-        if let Err(problem) = reopened_after(disk, survival, &[expected(model)]) {
-            return Verdict::Wrong(problem);
+    for data in [Data::Kept, Data::Lost] {
+        for names in [Names::Kept, Names::Prefix, Names::Lost] {
+            let survival = Survival { data, names };
+            if let Err(problem) = reopened_after(disk, survival, &[expected(model)]) {
+                return Verdict::Wrong(format!("{survival:?}: {problem}"));
+            }
         }
     }
     Verdict::Fine
@@ -206,6 +219,12 @@ fn a_disk_that_is_full_once_leaves_nothing_of_the_commit() {
 #[test]
 fn a_disk_that_stays_full_leaves_nothing_of_the_commit() {
     every_failure_leaves_nothing(Trouble::Error(ENOSPC), true);
+}
+
+#[test]
+fn a_disk_without_room_leaves_nothing_of_the_commit_and_no_doubt() {
+    every_failure_leaves_nothing(Trouble::Full, false);
+    every_failure_leaves_nothing(Trouble::Full, true);
 }
 
 #[test]

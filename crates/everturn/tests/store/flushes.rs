@@ -8,6 +8,7 @@ use everturn::store::{Durability, FileStore, Options, Writer};
 
 use crate::crash::{crash_at, end, ends, verify};
 use crate::faults::{Verdict, failures_at};
+use crate::many;
 use crate::support::{append, holder, open, path};
 
 /// Whether some crash of the workload shows that data is lost if these flushes do nothing.
@@ -64,6 +65,7 @@ fn no_flush_can_be_left_out() {
     for why in Flush::ALL {
         let noticed = match why {
             Flush::RecoverFile | Flush::RecoverDir => second_crash_notices(*why),
+            Flush::CloseFile => many::crash_notices(*why),
             Flush::Abort | Flush::UndoFile | Flush::UndoDir => failure_notices(*why),
             _ => crash_notices(*why),
         };

@@ -9,6 +9,7 @@ mod disks;
 mod failures;
 mod faults;
 mod flushes;
+mod many;
 mod model;
 mod processes;
 mod suite;

@@ -42,7 +42,7 @@ pub(crate) fn holder() -> Holder {
 
 /// Options with a log so small that it grows once and is then recycled all the time.
 pub(crate) fn small_log() -> Options {
-    Options { holder: holder(), log_size: 9 << 10, log_most: 11 << 10 }
+    Options { log_size: 9 << 10, log_most: 11 << 10, ..Options::new(holder()) }
 }
 
 /// Opens the store as a process that just started.

@@ -59,6 +59,10 @@ impl Disk for Interrupted {
         self.tick().rename(from, to)
     }
 
+    fn link(&self, file: &FilePath, to: &FilePath) -> io::Result<()> {
+        self.tick().link(file, to)
+    }
+
     fn remove(&self, path: &FilePath) -> io::Result<()> {
         self.tick().remove(path)
     }
@@ -131,7 +135,8 @@ fn a_panic_below_a_commit_ends_in_doubt_and_not_in_waiting() {
     let writer = store.lock_files(&[path("s")]).unwrap();
     writer.commit(vec![append("s/log", "{}\n")], Durability::Synced).unwrap();
     let broken: Interruption = Box::new(|| panic!("a fault below the store"));
-    *disk.then.lock().unwrap() = (0, Some(broken));
+    // The first look comes before the batch is in the queue; the second follows the append.
+    *disk.then.lock().unwrap() = (1, Some(broken));
     let commit = || writer.commit(vec![append("s/log", "{}\n")], Durability::Synced);
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(commit)).is_err());
     let next = commit();

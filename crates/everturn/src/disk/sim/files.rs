@@ -8,6 +8,9 @@ use super::names::{FileData, Inode};
 use super::world::{EIO, ENOSPC, LockId, Trouble, World};
 use crate::names::FilePath;
 
+/// In what pieces a file takes room on the disk.
+const BLOCK: usize = 4096;
+
 #[derive(Debug)]
 pub(super) struct SimFile {
     disk: SimDisk,
@@ -21,13 +24,26 @@ impl SimFile {
     }
 
     /// Checks that the file was opened for this, and that the write goes well; returns how many of
-    /// `len` bytes are to be written.
-    fn begin_write(&self, world: &mut World, access: Access, len: usize) -> io::Result<usize> {
+    /// `len` bytes are to be written at `offset`, or at the end.
+    fn begin_write(
+        &self,
+        world: &mut World,
+        access: Access,
+        offset: Option<usize>,
+        len: usize,
+    ) -> io::Result<usize> {
         if self.access != access {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "opened otherwise"));
         }
         match world.data_change(self.disk.pid)? {
             None => Ok(len),
+            Some(Trouble::Full) => {
+                let now = self.data(world)?.seen.len();
+                let then = offset.unwrap_or(now) + len;
+                // The last block of a file has room to its end.
+                let fits = then.div_ceil(BLOCK) <= now.div_ceil(BLOCK);
+                if fits { Ok(len) } else { Err(io::Error::from_raw_os_error(ENOSPC)) }
+            }
             Some(Trouble::Short) if len > 1 => Ok(len / 2),
             Some(Trouble::Short) => Err(io::Error::from_raw_os_error(ENOSPC)),
             Some(_) => Err(io::Error::from_raw_os_error(EIO)),
@@ -61,15 +77,15 @@ impl DiskFile for SimFile {
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
         let mut world = self.disk.world();
-        let count = self.begin_write(&mut world, Access::Write, bytes.len())?;
         let offset = usize::try_from(offset).map_err(io::Error::other)?;
+        let count = self.begin_write(&mut world, Access::Write, Some(offset), bytes.len())?;
         self.data(&mut world)?.write_at(offset, bytes.get(..count).unwrap_or_default());
         Ok(count)
     }
 
     fn append(&self, bytes: &[u8]) -> io::Result<Appended> {
         let mut world = self.disk.world();
-        let written = self.begin_write(&mut world, Access::Append, bytes.len())?;
+        let written = self.begin_write(&mut world, Access::Append, None, bytes.len())?;
         let data = self.data(&mut world)?;
         let at = data.seen.len();
         data.write_at(at, bytes.get(..written).unwrap_or_default());
@@ -87,10 +103,21 @@ impl DiskFile for SimFile {
         Ok(())
     }
 
+    fn reserve(&self, start: u64, end: u64) -> io::Result<()> {
+        let mut world = self.disk.world();
+        world.change_with_room(self.disk.pid)?;
+        let data = self.data(&mut world)?;
+        if data.seen.len() as u64 != start || self.access != Access::Write {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        data.set_len(usize::try_from(end).map_err(io::Error::other)?);
+        Ok(())
+    }
+
     fn sync(&self, why: Flush) -> io::Result<()> {
         let mut world = self.disk.world();
         match world.data_change(self.disk.pid)? {
-            None => {
+            None | Some(Trouble::Full) => {
                 if world.counts(why) {
                     self.data(&mut world)?.flush();
                 }

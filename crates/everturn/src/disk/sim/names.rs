@@ -354,6 +354,13 @@ impl World {
         Ok(())
     }
 
+    pub(super) fn link(&mut self, file: &FilePath, to: &FilePath) -> io::Result<()> {
+        let node = Node::File(self.file(file)?);
+        self.tree.vacant(to)?;
+        self.tree.record(What::Add { path: to.clone(), node });
+        Ok(())
+    }
+
     pub(super) fn rename(&mut self, from: &FilePath, to: &FilePath) -> io::Result<()> {
         let node = self.tree.node(from).ok_or(io::ErrorKind::NotFound)?;
         if from == to {

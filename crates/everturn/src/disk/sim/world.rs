@@ -30,6 +30,8 @@ pub enum Trouble {
     Error(i32),
     /// Half of the bytes are written; changes that are no writes fail as on a full disk.
     Short,
+    /// There is no room: what needs more of it fails, and all else goes well.
+    Full,
     /// The flush fails, and what it should have saved is gone; other changes fail with EIO.
     FlushLost,
     /// The read fails with this error of the operating system.
@@ -140,8 +142,17 @@ impl World {
     /// Counts a change that is no write, and fails if one is to fail here.
     pub(super) fn change(&mut self, pid: Pid) -> io::Result<()> {
         match self.data_change(pid)? {
-            None => Ok(()),
+            None | Some(Trouble::Full) => Ok(()),
             Some(Trouble::Short) => Err(os_error(ENOSPC)),
+            Some(_) => Err(os_error(EIO)),
+        }
+    }
+
+    /// The same for a change that needs room on the disk.
+    pub(super) fn change_with_room(&mut self, pid: Pid) -> io::Result<()> {
+        match self.data_change(pid)? {
+            None => Ok(()),
+            Some(Trouble::Short | Trouble::Full) => Err(os_error(ENOSPC)),
             Some(_) => Err(os_error(EIO)),
         }
     }

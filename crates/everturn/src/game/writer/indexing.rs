@@ -9,7 +9,7 @@ use crate::game::indexes::{EventFacts, GroupFacts, IndexKind, Indexes, TurnFacts
 use crate::game::names::{Log, LogFile, below};
 use crate::game::session::Session;
 use crate::game::state::Scope;
-use crate::game::turn::{Event, Turn};
+use crate::game::turn::Event;
 use crate::names::FilePath;
 use crate::store::{Step, StoreError};
 
@@ -55,6 +55,12 @@ pub(crate) fn add_change(indexes: &mut Indexes, change: &Change, file: &str, sce
         let Some(value) = &delta.value else { continue };
         let segments = delta.path.segments();
         if segments.is_empty() {
+            let begun = value.text_at(&["time", "turnRange", "0"]);
+            // A scene that comes back because a turn was taken back does not begin again.
+            let begins = begun.is_none_or(|begun| begun == turn.to_string());
+            if value.is_null() || !begins {
+                continue;
+            }
             let text = |path: &[&str]| value.string_at(path).unwrap_or_default();
             let place = text(&["location", "id"]);
             indexes.start_scene(&text(&["sceneId"]), &text(&["type"]), turn, &place);
@@ -88,7 +94,7 @@ pub(crate) fn catch_up(session: &Session, indexes: &mut Indexes) -> Result<(), G
     let mut next = changes.next_line().transpose()?;
     let mut turns = session.turns(first, session.turn)?;
     while let Some(row) = turns.next_line() {
-        let (turn, path, line): (Turn, FilePath, _) = row?;
+        let (turn, path, line) = row?;
         let place = (name(&path), line.line.saturating_sub(1), line.offset);
         add_facts(indexes, turn.turn, (&place.0, place.1, place.2), &turn.events());
         while let Some((change, path, _)) = next.take_if(|(change, ..)| change.turn <= turn.turn) {
@@ -111,7 +117,7 @@ pub(crate) fn rebuild(session: &Session) -> Result<Indexes, GameError> {
 
 impl GameWriter {
     /// The indexes up to the last turn, read or made anew if they are not at hand.
-    pub(super) fn indexes(&mut self) -> Result<&mut Indexes, GameError> {
+    pub(in crate::game) fn indexes(&mut self) -> Result<&mut Indexes, GameError> {
         let indexes = match self.indexes.take() {
             Some(indexes) => indexes,
             None => self.read_indexes()?,
@@ -120,7 +126,7 @@ impl GameWriter {
     }
 
     /// The same, as files.
-    pub(super) fn index_steps(&mut self) -> Result<Vec<Step>, GameError> {
+    pub(in crate::game) fn index_steps(&mut self) -> Result<Vec<Step>, GameError> {
         let texts = self.indexes()?.texts();
         let dir = &self.session.dir;
         let step =

@@ -4,20 +4,21 @@ use jiff::Timestamp;
 
 use super::{Appended, BYTES_PER_FILE, GameWriter, TURNS_PER_FILE, Tape};
 use crate::delta::{Delta, Op, Path};
+use crate::document::Style;
 use crate::finding::Finding;
 use crate::game::changes::{Change, Group};
 use crate::game::error::GameError;
 use crate::game::form::Form;
 use crate::game::meta::stamp;
 use crate::game::names::{Document, Log, LogFile, short};
-use crate::game::state::Scope;
+use crate::game::state::{Scope, State};
 use crate::game::turn::{Event, TurnInput, TurnLine};
 use crate::names::FilePath;
 use crate::store::{At, Expect, Secrecy, Step};
 use crate::tree::Tree;
 
 /// Gaps between turns that count as time played, in milliseconds.
-const LONGEST_PAUSE: i64 = 30 * 60 * 1000;
+pub(crate) const LONGEST_PAUSE: i64 = 30 * 60 * 1000;
 
 impl GameWriter {
     /// Stores a turn: all of it or, if anything is wrong with it, nothing.
@@ -177,7 +178,7 @@ impl GameWriter {
         changes: &[Change],
         now: Timestamp,
     ) -> Result<(u64, Vec<Finding>), GameError> {
-        let scene = input.scene.clone().or_else(|| self.meta.text(&["current", "sceneId"]));
+        let scene = input.scene.clone().or_else(|| self.scene_after(changes));
         let game_time = input.game_time.as_ref().unwrap_or(&self.game_time);
         let line = TurnLine {
             turn,
@@ -209,7 +210,7 @@ impl GameWriter {
                 self.note_turn(input, turn, time, scene.as_deref(), changes, now);
                 steps.push(replace(Document::Meta.in_dir(&self.session.dir), self.meta.to_bytes()));
             }
-            Form::Program => steps.extend(self.program_states()?),
+            Form::Program => steps.extend(program_files(&self.session.dir, &self.state)),
         }
         let rotated = steps.iter().any(|step| matches!(step, Step::Rename { .. }));
         let receipt = self.commit(steps)?;
@@ -307,27 +308,35 @@ impl GameWriter {
         }
     }
 
-    /// The states, which the program writes with every turn.
-    fn program_states(&self) -> Result<Vec<Step>, GameError> {
-        let mut steps = Vec::new();
-        for (document, tree) in [
-            (Document::World, Some(&self.state.world)),
-            (Document::Player, Some(&self.state.player)),
-            (Document::Npcs, self.state.npcs.as_ref()),
-        ] {
-            let Some(tree) = tree else { continue };
-            let path = document.in_dir(&self.session.dir);
-            steps.push(replace(
-                path,
-                tree.to_text(&crate::document::Style::PRETTY_RAW_LINE).into_bytes(),
-            ));
+    /// The scene after the turn: that which is going on, unless the turn changes all of it.
+    fn scene_after(&self, changes: &[Change]) -> Option<String> {
+        let whole = |change: &Change| {
+            let mut paths = change.group.deltas.iter().map(|delta| delta.path.segments());
+            change.group.scope == Scope::Scene && paths.any(<[_]>::is_empty)
+        };
+        match changes.iter().any(whole) {
+            true => self.state.scene.string_at(&["sceneId"]),
+            false => self.meta.text(&["current", "sceneId"]),
         }
-        Ok(steps)
     }
 }
 
+/// The states, which the program writes with every turn.
+pub(in crate::game) fn program_files(dir: &FilePath, state: &State) -> Vec<Step> {
+    let parts = [
+        (Document::World, Some(&state.world)),
+        (Document::Player, Some(&state.player)),
+        (Document::Npcs, state.npcs.as_ref()),
+    ];
+    let text = |tree: &Tree| tree.to_text(&Style::PRETTY_RAW_LINE).into_bytes();
+    let step = |(document, tree): (Document, Option<&Tree>)| {
+        Some(replace(document.in_dir(dir), text(tree?)))
+    };
+    parts.into_iter().filter_map(step).collect()
+}
+
 /// Whether changes of a scope reach the number of members, or the first levels, of a key.
-fn touches(changes: &[Change], scope: Scope, key: &str, depth: usize) -> bool {
+pub(in crate::game) fn touches(changes: &[Change], scope: Scope, key: &str, depth: usize) -> bool {
     let reaches = |delta: &Delta| {
         let segments = delta.path.segments();
         segments.first().is_none_or(|first| &**first == key)
@@ -340,6 +349,6 @@ fn touches(changes: &[Change], scope: Scope, key: &str, depth: usize) -> bool {
 }
 
 /// A document that is written whole.
-pub(super) fn replace(file: FilePath, bytes: Vec<u8>) -> Step {
+pub(in crate::game) fn replace(file: FilePath, bytes: Vec<u8>) -> Step {
     Step::Replace { file, expect: Expect::Anything, bytes, secrecy: Secrecy::Usual }
 }

@@ -9,10 +9,10 @@ use crate::delta::{Delta, Path};
 use crate::document::Style;
 use crate::game::error::GameError;
 use crate::game::form::Form;
-use crate::game::meta::{stamp, tree};
+use crate::game::meta::{Meta, stamp, tree};
 use crate::game::names::{Document, SnapshotFile, scene_path};
 use crate::game::snapshot::{self, Header, Reason};
-use crate::game::state::STAMP;
+use crate::game::state::{STAMP, State};
 use crate::game::turn::Event;
 use crate::names::{FilePath, SceneId};
 use crate::store::Step;
@@ -22,7 +22,7 @@ use crate::tree::Tree;
 const STATES_EVERY: u64 = 25;
 
 /// How many turns, and how many changes, may come together before a snapshot is taken.
-const SNAPSHOT_TURNS: u64 = 100;
+pub(crate) const SNAPSHOT_TURNS: u64 = 100;
 const SNAPSHOT_DELTAS: u64 = 500;
 
 impl GameWriter {
@@ -75,6 +75,16 @@ impl GameWriter {
         reason: &Reason,
         now: Timestamp,
     ) -> Result<String, GameError> {
+        let file = self.committing(|game| game.snapshot_steps(reason, now))?;
+        Ok(file.id())
+    }
+
+    /// A snapshot of the state after the last turn, the states, and the metadata that say so.
+    pub(in crate::game) fn snapshot_steps(
+        &mut self,
+        reason: &Reason,
+        now: Timestamp,
+    ) -> Result<(SnapshotFile, Vec<Step>), GameError> {
         let program = self.session.form == Form::Program;
         let file = SnapshotFile { turn: self.session.turn, program };
         let last = self.meta.number(&["deltaStats", "lastSnapshotTurn"]);
@@ -93,7 +103,6 @@ impl GameWriter {
         let text = snapshot::write(&header, &self.state);
         let path = file.path(&self.session.dir);
         let mut steps = vec![replace(path, text.into_bytes())];
-        let before = self.meta.clone();
         if !program {
             self.meta.put(&["files", "latestSnapshot"], &format!("snapshots/{}", file.render()));
             self.meta.put(&["deltaStats", "deltasSinceSnapshot"], &0);
@@ -107,8 +116,7 @@ impl GameWriter {
             indexes.add_snapshot(&file.id(), file.turn, &file.render());
             steps.extend(self.index_steps()?);
         }
-        self.finish(steps, before)?;
-        Ok(file.id())
+        Ok((file, steps))
     }
 
     /// Writes the states, unless the files show the last turn already.
@@ -116,9 +124,7 @@ impl GameWriter {
         if self.session.form == Form::Program || self.state_turn == self.session.turn {
             return Ok(());
         }
-        let before = self.meta.clone();
-        let steps = self.state_steps(now)?;
-        self.finish(steps, before)
+        self.committing(|game| Ok(((), game.state_steps(now)?)))
     }
 
     /// Writes the states and the indexes.
@@ -126,66 +132,84 @@ impl GameWriter {
         if self.session.form == Form::Program {
             return Ok(());
         }
-        let before = self.meta.clone();
-        let mut steps = self.state_steps(now)?;
-        steps.extend(self.index_steps()?);
-        self.finish(steps, before)
+        self.committing(|game| {
+            let mut steps = game.state_steps(now)?;
+            steps.extend(game.index_steps()?);
+            Ok(((), steps))
+        })
     }
 
-    /// Commits; the metadata are what they were if that fails.
-    fn finish(
+    /// Commits what `plan` makes; if either fails, the metadata are what they were.
+    fn committing<T>(
         &mut self,
-        steps: Vec<Step>,
-        before: crate::game::meta::Meta,
-    ) -> Result<(), GameError> {
-        match self.commit(steps) {
-            Ok(_) => {
-                self.state_turn = self.session.turn;
-                self.session.meta = Some(self.meta.clone());
-                self.session.look_again();
-                Ok(())
-            }
-            Err(error) => {
-                self.meta = before;
-                // They may hold a snapshot that is not there.
-                self.indexes = None;
-                Err(error.into())
-            }
+        plan: impl FnOnce(&mut GameWriter) -> Result<(T, Vec<Step>), GameError>,
+    ) -> Result<T, GameError> {
+        let before = self.meta.clone();
+        let planned = plan(self);
+        let done = planned.and_then(|(done, steps)| {
+            self.commit(steps)?;
+            Ok(done)
+        });
+        if done.is_ok() {
+            self.state_turn = self.session.turn;
+            self.session.meta = Some(self.meta.clone());
+            self.session.look_again();
+        } else {
+            self.meta = before;
+            // They may hold a snapshot that is not there.
+            self.indexes = None;
         }
+        done
     }
 
     /// The state files of the last turn, and the metadata that say so.
-    fn state_steps(&mut self, now: Timestamp) -> Result<Vec<Step>, GameError> {
+    pub(in crate::game) fn state_steps(&mut self, now: Timestamp) -> Result<Vec<Step>, GameError> {
         let dir = self.session.dir.clone();
-        let mut steps = Vec::new();
-        let mut write = |path: FilePath, tree: &Tree| {
-            let bytes = tree.to_text(&Style::PRETTY_RAW).into_bytes();
-            let sum = format!("crc64:{:016x}", checksum(&[&bytes]));
-            steps.push(replace(path, bytes));
-            sum
-        };
-        let mut sums = serde_json::Map::new();
-        let world = write(Document::World.in_dir(&dir), &stamped(&self.state.world, now));
-        sums.insert("worldState".to_owned(), world.into());
-        let player = write(Document::Player.in_dir(&dir), &stamped(&self.state.player, now));
-        sums.insert("playerState".to_owned(), player.into());
-        if let Some(id) = self.state.scene.string_at(&["sceneId"]) {
-            let path = scene_path(&dir, &SceneId::parse(&id)?)?;
-            let name = path.as_str().strip_prefix(dir.as_str()).unwrap_or_default();
-            self.meta.put(&["files", "currentScene"], name.trim_start_matches('/'));
-            let scene = write(path, &self.state.scene);
-            sums.insert("currentScene".to_owned(), scene.into());
-        }
-        self.meta.put(&["stateFiles", "turnId"], &self.session.turn);
-        self.meta.put_tree(&["stateFiles", "checksums"], tree(&sums));
-        self.meta.put(&["lastModified"], &stamp(now));
+        let mut steps = state_files(&dir, &self.state, self.session.turn, &mut self.meta, now)?;
         steps.push(replace(Document::Meta.in_dir(&dir), self.meta.to_bytes()));
         Ok(steps)
     }
 }
 
+/// The files of a state, and what the metadata say about them.
+pub(in crate::game) fn state_files(
+    dir: &FilePath,
+    state: &State,
+    turn: u64,
+    meta: &mut Meta,
+    now: Timestamp,
+) -> Result<Vec<Step>, GameError> {
+    let mut steps = Vec::new();
+    let mut write = |path: FilePath, tree: &Tree| {
+        let bytes = tree.to_text(&Style::PRETTY_RAW).into_bytes();
+        let sum = format!("crc64:{:016x}", checksum(&[&bytes]));
+        steps.push(replace(path, bytes));
+        sum
+    };
+    let mut sums = serde_json::Map::new();
+    let world = write(Document::World.in_dir(dir), &stamped(&state.world, now));
+    sums.insert("worldState".to_owned(), world.into());
+    let player = write(Document::Player.in_dir(dir), &stamped(&state.player, now));
+    sums.insert("playerState".to_owned(), player.into());
+    match state.scene.string_at(&["sceneId"]) {
+        Some(id) => {
+            let path = scene_path(dir, &SceneId::parse(&id)?)?;
+            let name = path.as_str().strip_prefix(dir.as_str()).unwrap_or_default();
+            meta.put(&["files", "currentScene"], name.trim_start_matches('/'));
+            let scene = write(path, &state.scene);
+            sums.insert("currentScene".to_owned(), scene.into());
+        }
+        // Otherwise the scene that was taken back would be there again when the session is opened.
+        None => meta.put_tree(&["files", "currentScene"], Tree::null()),
+    }
+    meta.put(&["stateFiles", "turnId"], &turn);
+    meta.put_tree(&["stateFiles", "checksums"], tree(&sums));
+    meta.put(&["lastModified"], &stamp(now));
+    Ok(steps)
+}
+
 /// A state with the time at which its file is written.
-fn stamped(state: &Tree, now: Timestamp) -> Tree {
+pub(crate) fn stamped(state: &Tree, now: Timestamp) -> Tree {
     let mut state = state.clone();
     let mut set = Delta::set(Path::array([STAMP]), tree(&stamp(now)));
     // After the ids, where the documents have it.

@@ -1,7 +1,9 @@
 //! Errors while the log of a dead process is replayed: opening fails, and nothing is lost.
 
+use everturn::disk::Disk;
 use everturn::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
-use everturn::store::{Durability, StoreError, Writer};
+use everturn::finding::Code;
+use everturn::store::{Durability, Step, StoreError, Writer};
 
 use super::{EACCES, EIO, ENOSPC, LOST};
 use crate::support::{Files, append, data, open, path, readable, remove, rename, replace};
@@ -46,12 +48,13 @@ fn every_failure_is_survived(trouble: Trouble, lasting: bool) -> u64 {
             let place = format!("{trouble:?} {ahead} ahead, {data_left:?} {names:?}");
             if let Err(error) = &opened {
                 assert!(matches!(error, StoreError::Io { .. }), "{place}: {error:?}");
-            } else {
-                assert_eq!(
-                    readable(&data(&disk)),
-                    readable(&all),
-                    "{place}: opened without a word"
-                );
+            }
+            // Where something was in the way, only the scope is closed, and asking for it tries again.
+            if let Ok(store) = &opened
+                && store.lock_files(&[path("s")]).is_ok()
+            {
+                let shown = readable(&data(&disk));
+                assert_eq!(shown, readable(&all), "{place}: opened without a word");
             }
             drop(opened);
             disk.heal();
@@ -108,4 +111,58 @@ fn a_lock_that_cannot_replay_the_dead_is_not_given() {
     let heir = living.lock_files(&[path("s")]).unwrap();
     heir.commit(vec![append("s/log", "2\n")], Durability::Synced).unwrap();
     assert_eq!(super::text(&disk, "s/log"), "1\n2\n");
+}
+
+/// Two sessions in one log, whose owner is gone; something stands where a file of the first one goes.
+fn with_obstacle(in_the_way: &str, steps: Vec<Step>) -> SimDisk {
+    let disk = SimDisk::new();
+    let store = open(&disk).unwrap();
+    let writer = store.lock_files(&[path("s"), path("t")]).unwrap();
+    writer.commit(steps, Durability::Synced).unwrap();
+    writer.commit(vec![append("t/log", "1\n")], Durability::Synced).unwrap();
+    disk.power_cut(LOST);
+    disk.put(&path(in_the_way), b"in the way");
+    disk
+}
+
+#[test]
+fn what_cannot_be_replayed_closes_its_scope_and_no_other() {
+    let turn = || vec![append("s/log", "1\n"), replace("s/state", "1")];
+    let moved = [turn(), vec![rename("s/log", "s/d/log")]].concat();
+    for (in_the_way, steps) in [
+        ("s/log/x", turn()),
+        ("s/state/x", turn()),
+        ("s", turn()),
+        ("s/d", moved.clone()),
+        ("s/log/x", [moved, vec![replace("s/d/other", "1")]].concat()),
+    ] {
+        let disk = with_obstacle(in_the_way, steps.clone());
+        for _ in 0..2 {
+            let store = open(&disk).unwrap();
+            let codes: Vec<_> = store.take_findings().iter().map(|found| found.code).collect();
+            assert!(codes.contains(&Code::CannotReplay), "{in_the_way}: {codes:?}");
+            assert!(codes.iter().all(|code| *code == Code::CannotReplay), "{codes:?}");
+            let refused = store.lock_files(&[path("s")]).map(|_| ());
+            assert!(matches!(refused, Err(StoreError::Blocked { .. })), "{refused:?}");
+            let writer = store.lock_files(&[path("t")]).unwrap();
+            writer.commit(vec![append("t/log", "2\n")], Durability::Synced).unwrap();
+            disk.power_cut(LOST);
+        }
+        // The obstacle goes away, and the scope is open.
+        let process = disk.process();
+        process.remove(&path(in_the_way)).unwrap();
+        if let Some(dir) =
+            path(in_the_way).parent().filter(|dir| in_the_way != "s" && dir != &path("s"))
+        {
+            process.remove(&dir).unwrap();
+        }
+        let store = open(&disk).unwrap();
+        assert!(store.take_findings().is_empty(), "{in_the_way}");
+        let writer = store.lock_files(&[path("s"), path("t")]).unwrap();
+        writer.commit(vec![append("t/log", "3\n")], Durability::Synced).unwrap();
+        assert_eq!(super::text(&disk, "t/log"), "1\n2\n2\n3\n");
+        let log = if steps.len() > 2 { "s/d/log" } else { "s/log" };
+        assert_eq!(super::text(&disk, log), "1\n", "{in_the_way}");
+        assert_eq!(super::text(&disk, "s/state"), "1");
+    }
 }

@@ -1,0 +1,102 @@
+//! How much memory an operation needs: it is done in a process of its own, which tells its peak.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use clap::Args;
+
+use super::peer::{Held, Reading};
+use super::peers::PEERS;
+use super::run::{Op, Site};
+use crate::files;
+use crate::peer::PeerError;
+
+/// The most memory that a process had.
+#[derive(Debug)]
+pub(crate) struct Peak {
+    pub(crate) op: Op,
+    pub(crate) size: u32,
+    pub(crate) peer: &'static str,
+    /// In kB, as the system tells it; nothing where it does not.
+    pub(crate) peak: Option<u64>,
+}
+
+/// What the process does: one operation on one session.
+#[derive(Debug, Args)]
+pub(crate) struct Task {
+    /// The peer
+    #[arg(long)]
+    peer: String,
+    /// How many turns the session has
+    #[arg(long)]
+    turns: u64,
+    /// What is done
+    op: Op,
+    /// The directory of the session
+    dir: PathBuf,
+}
+
+/// The peaks of the reading operations on a session; a replay reads all of its turns.
+pub(super) fn peaks(site: &Site) -> Result<Vec<Peak>, PeerError> {
+    let mut peaks = Vec::new();
+    for op in [Op::Resume, Op::Jump, Op::Replay] {
+        let output = Command::new(files::this_program()?)
+            .args(["game-memory", "--peer", site.peer.name, "--turns", &site.size.to_string()])
+            .arg(op.name())
+            .arg(&site.dir)
+            .stderr(Stdio::inherit())
+            .output()
+            .map_err(files::at(&site.dir))?;
+        if !output.status.success() {
+            return Err(PeerError::Session(format!("the process for {} failed", op.name())));
+        }
+        let peak = String::from_utf8_lossy(&output.stdout).trim().parse().ok();
+        peaks.push(Peak { op, size: site.size, peer: site.peer.name, peak });
+    }
+    Ok(peaks)
+}
+
+impl Task {
+    /// Does it; says the peak in kB.
+    pub(crate) fn execute(&self) -> Result<Option<u64>, PeerError> {
+        let peer = PEERS.iter().find(|peer| peer.name == self.peer);
+        let peer = peer.ok_or_else(|| PeerError::Session(format!("no peer {}", self.peer)))?;
+        let mut reader = (peer.read)(&self.dir)?;
+        let held: Held = match self.op {
+            Op::Replay => reader.replay(1..=self.turns, Reading::AsFound)?.1,
+            Op::Jump => reader.jump(self.turns.div_ceil(2))?,
+            Op::Resume | Op::Save | Op::Snapshot => reader.resume()?,
+        };
+        drop(held);
+        let status = files::read_if_there("/proc/self/status").unwrap_or_default();
+        Ok(peak(&status))
+    }
+}
+
+/// The peak that the text of `/proc/self/status` tells, in kB.
+fn peak(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum as _;
+
+    use super::*;
+
+    #[test]
+    fn the_peak_stands_in_the_status_of_a_process() {
+        let status = "Name:\tbench\nVmPeak:\t  999 kB\nVmHWM:\t    5240 kB\nVmRSS:\t 1 kB\n";
+        assert_eq!(peak(status), Some(5240));
+        assert_eq!(peak("Name:\tbench\n"), None);
+        assert_eq!(peak("VmHWM:\tmany kB\n"), None);
+    }
+
+    #[test]
+    fn operations_are_found_by_the_names_that_they_have() {
+        for op in Op::ALL {
+            assert_eq!(Op::from_str(op.name(), false), Ok(op));
+        }
+    }
+}

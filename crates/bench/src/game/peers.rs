@@ -1,0 +1,11 @@
+//! The peers: one file each, of the same shape, and their registry.
+
+mod document;
+mod everturn;
+mod sqlite;
+mod unflushed;
+
+use super::peer::Peer;
+
+/// Everything that is measured, in the order of the report.
+pub(crate) static PEERS: &[Peer] = &[everturn::PEER, sqlite::PEER, document::PEER];

@@ -1,0 +1,167 @@
+//! Everturn itself.
+
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use everturn::disk::{Disk, RealDisk};
+use everturn::game::{GameError, GameWriter, NewSession, Session};
+use everturn::names::SessionId;
+use everturn::store::{FileStore, Holder, Options, Store};
+use everturn::tree::Tree;
+use jiff::Timestamp;
+
+use super::unflushed::Unflushed;
+use crate::files;
+use crate::game::peer::{Held, Keeper, Peer, Reader, Reading, Seen};
+use crate::game::workload::{self, NewTurn, SESSION};
+use crate::peer::{Durability, PeerError};
+
+/// This peer.
+pub(super) const PEER: Peer = Peer {
+    name: "everturn",
+    about: "Everturn: plain files, each turn one durable commit",
+    durability: Durability::AtReturn,
+    create,
+    play,
+    read,
+    lazy: true,
+    resumes_all: true,
+    kinds,
+};
+
+impl From<GameError> for PeerError {
+    fn from(error: GameError) -> PeerError {
+        PeerError::Game(Box::new(error))
+    }
+}
+
+fn disk(dir: &Path) -> Result<Arc<dyn Disk>, PeerError> {
+    Ok(Arc::new(RealDisk::create(dir).map_err(files::at(dir))?))
+}
+
+fn options() -> Options {
+    Options::new(Holder { pid: std::process::id(), started: String::new() })
+}
+
+fn store(dir: &Path) -> Result<Arc<dyn Store>, PeerError> {
+    Ok(Arc::new(FileStore::open(disk(dir)?, options())?))
+}
+
+fn session_id() -> Result<SessionId, PeerError> {
+    SessionId::parse(SESSION).map_err(|error| PeerError::Session(error.to_string()))
+}
+
+fn session_dir(dir: &Path) -> PathBuf {
+    dir.join("sessions/active").join(SESSION)
+}
+
+fn create(dir: &Path) -> Result<Box<dyn Keeper>, PeerError> {
+    let state = workload::start();
+    let mut new = NewSession::new(session_id()?);
+    new.world = Some(Tree::from_value(&state.world)?);
+    new.player = Some(Tree::from_value(&state.player)?);
+    let store: Arc<dyn Store> =
+        Arc::new(FileStore::create(Arc::new(Unflushed(disk(dir)?)), options())?);
+    let writer = GameWriter::create(store, &new, now())?;
+    Ok(Box::new(EverturnKeeper { writer, dir: session_dir(dir) }))
+}
+
+fn play(dir: &Path) -> Result<Box<dyn Keeper>, PeerError> {
+    let writer = GameWriter::open(store(dir)?, &session_id()?)?;
+    Ok(Box::new(EverturnKeeper { writer, dir: session_dir(dir) }))
+}
+
+fn read(dir: &Path) -> Result<Box<dyn Reader>, PeerError> {
+    Ok(Box::new(EverturnReader(Session::open(store(dir)?, &session_id()?)?)))
+}
+
+fn kinds(dir: &Path) -> Vec<(&'static str, PathBuf)> {
+    let session = session_dir(dir);
+    let mut kinds: Vec<(&'static str, PathBuf)> =
+        super::document::FILES.iter().map(|(kind, name)| (*kind, session.join(name))).collect();
+    kinds.push(("log and locks", dir.join(".everturn")));
+    kinds
+}
+
+/// The turns have times of their own; what else is stamped is always stamped alike.
+fn now() -> Timestamp {
+    Timestamp::UNIX_EPOCH
+}
+
+struct EverturnKeeper {
+    writer: GameWriter,
+    dir: PathBuf,
+}
+
+impl Keeper for EverturnKeeper {
+    fn save(&mut self, turn: &NewTurn) -> Result<(), PeerError> {
+        let appended = self.writer.append(&turn.input, now())?;
+        if appended.turn != turn.number {
+            let (given, got) = (turn.number, appended.turn);
+            return Err(PeerError::Session(format!("turn {given} became turn {got}")));
+        }
+        appended.overdue.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    fn snapshot(&mut self) -> Result<Vec<PathBuf>, PeerError> {
+        let id = self.writer.snapshot(now())?;
+        let mut files = vec![self.dir.join(format!("snapshots/{id}.json"))];
+        let names = ["session.meta.json", "world.state.json", "player.state.json"];
+        files.extend(names.iter().map(|name| self.dir.join(name)));
+        files.extend(files::entries(&self.dir.join("scenes"))?);
+        Ok(files)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), PeerError> {
+        Ok(self.writer.release()?)
+    }
+}
+
+struct EverturnReader(Session);
+
+impl Reader for EverturnReader {
+    fn resume(&mut self) -> Result<Held, PeerError> {
+        Ok(Held::Lazy(Box::new(self.0.resume()?.state)))
+    }
+
+    fn jump(&mut self, turn: u64) -> Result<Held, PeerError> {
+        Ok(Held::Lazy(Box::new(self.0.state_at(turn)?.state)))
+    }
+
+    fn replay(
+        &mut self,
+        turns: RangeInclusive<u64>,
+        reading: Reading,
+    ) -> Result<(Seen, Held), PeerError> {
+        let mut seen = Seen::default();
+        let mut replay = self.0.replay(*turns.start())?;
+        for frame in replay.by_ref() {
+            let frame = frame?;
+            let changes: usize = frame.changes.iter().map(|c| c.group.deltas.len()).sum();
+            seen.changes += changes as u64;
+            match reading {
+                Reading::Values => seen.turn(&frame.turn.raw.to_value()?),
+                Reading::AsFound => look(&frame.turn.raw, &mut seen),
+            }
+            if frame.turn.turn >= *turns.end() {
+                break;
+            }
+        }
+        let state = replay.state().clone();
+        match replay.take_findings().first() {
+            None => Ok((seen, Held::Lazy(Box::new(state)))),
+            Some(finding) => Err(PeerError::Session(finding.message.clone())),
+        }
+    }
+}
+
+/// As [`Seen::turn`], with the text of the turn.
+fn look(turn: &Tree, seen: &mut Seen) {
+    seen.turns += 1;
+    let events = turn.at(&["events"]);
+    for (_, event) in events.iter().flat_map(Tree::children) {
+        let words = event.string_at(&["description"]).map_or(0, |words| words.len());
+        seen.words += words as u64;
+    }
+}

@@ -1,0 +1,394 @@
+//! The measuring: sessions built once, then every row in turn, as often as asked.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use super::memory::{self, Peak};
+use super::peer::{Peer, Reading};
+use super::workload::NewTurn;
+use super::write;
+use crate::files;
+use crate::peer::PeerError;
+use crate::stats::percentile;
+use crate::workload::SEED;
+
+/// How many turns a replay reads.
+pub(crate) const REPLAY_TURNS: u64 = 1000;
+/// How many turns the state files are behind when a session is resumed.
+pub(crate) const BEHIND: u32 = 12;
+/// How many times each thing is done in one run.
+pub(crate) const JUMPS: u32 = 50;
+pub(crate) const RESUMES: u32 = 20;
+pub(crate) const REPLAYS: u32 = 3;
+pub(crate) const SAVES: u32 = 100;
+pub(crate) const SNAPSHOTS: u32 = 5;
+/// How many turns are checked to have the same state with every peer.
+const CHECKED: u32 = 5;
+
+/// What is done with a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+pub(crate) enum Op {
+    /// The state at a random turn, with the session open.
+    Jump,
+    /// The session opened, and the state after its last turn.
+    Resume,
+    /// A thousand turns and their changes, while the state follows.
+    Replay,
+    /// One turn saved.
+    Save,
+    /// A snapshot taken and the states written.
+    Snapshot,
+}
+
+impl Op {
+    /// All of them, in the order of the report.
+    pub(crate) const ALL: [Op; 5] = [Op::Jump, Op::Resume, Op::Replay, Op::Save, Op::Snapshot];
+
+    /// The name for `--op` and `--json`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Op::Jump => "jump",
+            Op::Resume => "resume",
+            Op::Replay => "replay",
+            Op::Save => "save",
+            Op::Snapshot => "snapshot",
+        }
+    }
+}
+
+/// How long one thing took in one run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sample {
+    /// Half of them took no longer.
+    pub(crate) p50: Duration,
+    /// 99 of 100 took no longer.
+    pub(crate) p99: Duration,
+}
+
+impl Sample {
+    /// Sums up what was done in one run.
+    pub(crate) fn of(mut times: Vec<Duration>) -> Sample {
+        times.sort_unstable();
+        Sample { p50: percentile(&times, 50), p99: percentile(&times, 99) }
+    }
+}
+
+/// What a row of the report is about: an operation, the size of the session, the row's name.
+pub(crate) type Key = (Op, u32, String);
+
+/// How much a kind of file takes up.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    pub(crate) size: u32,
+    pub(crate) peer: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+}
+
+/// How long it took to build a session.
+#[derive(Debug)]
+pub(crate) struct Built {
+    pub(crate) size: u32,
+    pub(crate) peer: &'static str,
+    pub(crate) seconds: f64,
+}
+
+/// Everything that was measured.
+#[derive(Debug, Default)]
+pub(crate) struct Measured {
+    pub(crate) built: Vec<Built>,
+    pub(crate) samples: BTreeMap<Key, Vec<Sample>>,
+    pub(crate) peaks: Vec<Peak>,
+    pub(crate) kinds: Vec<Kind>,
+}
+
+impl Measured {
+    /// Adds a run to a row.
+    pub(crate) fn add(&mut self, op: Op, size: u32, row: &str, times: Vec<Duration>) {
+        self.samples.entry((op, size, row.to_owned())).or_default().push(Sample::of(times));
+    }
+}
+
+/// What is to be measured.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) runs: u32,
+    pub(crate) sizes: Vec<u32>,
+    pub(crate) ops: Vec<Op>,
+    pub(crate) peers: Vec<&'static Peer>,
+}
+
+/// Why there is no result.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub(crate) enum GameRunError {
+    /// A peer failed.
+    #[error("{peer} failed to {what} a session of {size} turns")]
+    Peer {
+        /// The peer.
+        peer: &'static str,
+        /// What it was doing.
+        what: &'static str,
+        /// The size of the session.
+        size: u32,
+        /// Why.
+        source: PeerError,
+    },
+    /// Two peers do not have the same session.
+    #[error("{peer} does not have the same {what} as the first peer, in a session of {size} turns")]
+    Differs {
+        /// The peer.
+        peer: &'static str,
+        /// What is not the same.
+        what: String,
+        /// The size of the session.
+        size: u32,
+    },
+    /// The directory for the sessions could not be made.
+    #[error("cannot make a temporary directory in {dir}")]
+    Directory {
+        /// The directory that was to hold it.
+        dir: String,
+        /// What happened.
+        source: io::Error,
+    },
+    /// The progress text could not be written.
+    #[error("cannot report progress")]
+    Progress(#[source] io::Error),
+}
+
+/// A session of one peer.
+pub(crate) struct Site {
+    pub(crate) peer: &'static Peer,
+    pub(crate) size: u32,
+    pub(crate) dir: PathBuf,
+}
+
+impl Site {
+    /// Says where an error happened.
+    pub(crate) fn failed(&self, what: &'static str) -> impl Fn(PeerError) -> GameRunError {
+        let (peer, size) = (self.peer.name, self.size);
+        move |source| GameRunError::Peer { peer, what, size, source }
+    }
+
+    /// The turns that a replay reads: those in the middle.
+    fn replayed(&self) -> RangeInclusive<u64> {
+        let size = u64::from(self.size);
+        let turns = size.min(REPLAY_TURNS);
+        let first = (size - turns) / 2 + 1;
+        first..=first + turns - 1
+    }
+}
+
+/// Builds all sessions in `dir`, and measures what `plan` says.
+pub(crate) fn measure(
+    plan: &Plan,
+    dir: &Path,
+    progress: &mut dyn Write,
+) -> Result<Measured, GameRunError> {
+    let home = tempfile::Builder::new()
+        .prefix("game")
+        .tempdir_in(dir)
+        .map_err(|source| GameRunError::Directory { dir: dir.display().to_string(), source })?;
+    let mut measured = Measured::default();
+    let mut sites = Vec::new();
+    for &size in &plan.sizes {
+        for &peer in &plan.peers {
+            let dir = home.path().join(format!("{}-{size}", peer.name));
+            let site = Site { peer, size, dir };
+            say(progress, &format!("building a session of {size} turns: {}", peer.name))?;
+            let start = Instant::now();
+            build(&site).map_err(site.failed("build"))?;
+            let seconds = start.elapsed().as_secs_f64();
+            measured.built.push(Built { size, peer: peer.name, seconds });
+            sites.push(site);
+        }
+    }
+    check(&sites)?;
+    files::settle_everything();
+    for run in 1..=plan.runs {
+        for site in &sites {
+            say(
+                progress,
+                &format!("run {run} of {}: {} {}", plan.runs, site.peer.name, site.size),
+            )?;
+            for &op in &plan.ops {
+                read(op, site, run, &mut measured).map_err(site.failed(op.name()))?;
+            }
+        }
+        // Each round starts with another one, so that none is always the first.
+        sites.rotate_left(1);
+    }
+    sites.sort_by_key(|site| site.size);
+    for site in &sites {
+        measured.peaks.extend(memory::peaks(site).map_err(site.failed("measure the memory of"))?);
+        measured.kinds.extend(sizes(site).map_err(site.failed("count the files of"))?);
+    }
+    write::measure(plan, &sites, home.path(), progress, &mut measured)?;
+    Ok(measured)
+}
+
+pub(crate) fn say(progress: &mut dyn Write, text: &str) -> Result<(), GameRunError> {
+    writeln!(progress, "{text}").map_err(GameRunError::Progress)
+}
+
+/// Plays a session up to its size. The last snapshot, and with it the state files, is a few turns old.
+fn build(site: &Site) -> Result<(), PeerError> {
+    files::create_dir(&site.dir)?;
+    let mut keeper = (site.peer.create)(&site.dir)?;
+    for number in 1..=site.size {
+        keeper.save(&NewTurn::new(number)?)?;
+        if number + BEHIND == site.size {
+            keeper.snapshot()?;
+        }
+    }
+    keeper.close()
+}
+
+/// A turn of the session, the same in every run of the program.
+fn random_turn(size: u32, count: u32, salt: u32) -> u64 {
+    // A multiplicative mix, twice: plenty for choosing turns.
+    let seed = SEED ^ (u64::from(salt) << 32) ^ u64::from(count);
+    let mixed = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    1 + (mixed >> 17) % u64::from(size)
+}
+
+/// Makes sure that all peers tell the same story.
+fn check(sites: &[Site]) -> Result<(), GameRunError> {
+    for site in sites {
+        let Some(first) = sites.iter().find(|first| first.size == site.size) else { continue };
+        let differs =
+            |what: String| GameRunError::Differs { peer: site.peer.name, what, size: site.size };
+        let open = |site: &Site| (site.peer.read)(&site.dir).map_err(site.failed("open"));
+        let (mut one, mut two) = (open(first)?, open(site)?);
+        let some = (0..CHECKED).map(|count| random_turn(site.size, count, 0));
+        for turn in some.chain([1, u64::from(site.size)]) {
+            let a = one.jump(turn).and_then(|held| held.into_values());
+            let b = two.jump(turn).and_then(|held| held.into_values());
+            let what = "jump in";
+            if a.map_err(first.failed(what))? != b.map_err(site.failed(what))? {
+                return Err(differs(format!("state at turn {turn}")));
+            }
+        }
+        let (a, b) = (one.resume(), two.resume());
+        let a = a.and_then(|held| held.into_values()).map_err(first.failed("resume"))?;
+        let b = b.and_then(|held| held.into_values()).map_err(site.failed("resume"))?;
+        if site.peer.resumes_all && a.unstamped() != b.unstamped() {
+            return Err(differs("last state".to_owned()));
+        }
+        let what = "replay";
+        let (a, _) = one.replay(site.replayed(), Reading::AsFound).map_err(first.failed(what))?;
+        let (b, _) = two.replay(site.replayed(), Reading::Values).map_err(site.failed(what))?;
+        if a != b || a.turns != u64::from(site.size).min(REPLAY_TURNS) {
+            return Err(differs(format!("turns {a:?}, {b:?}")));
+        }
+    }
+    Ok(())
+}
+
+/// Times `work` several times; what it returns is dropped after the clock has stopped.
+fn timed<T>(
+    times: u32,
+    mut work: impl FnMut(u32) -> Result<T, PeerError>,
+) -> Result<Vec<Duration>, PeerError> {
+    let mut taken = Vec::new();
+    for count in 0..times {
+        let start = Instant::now();
+        let made = work(count)?;
+        taken.push(start.elapsed());
+        drop(made);
+    }
+    Ok(taken)
+}
+
+/// Measures one reading operation of a site; those that write come later.
+fn read(op: Op, site: &Site, run: u32, measured: &mut Measured) -> Result<(), PeerError> {
+    let (peer, size) = (site.peer, site.size);
+    let values = format!("{}-values", peer.name);
+    let open = || (peer.read)(&site.dir);
+    match op {
+        Op::Jump => {
+            let mut reader = open()?;
+            let turn = |count: u32| random_turn(size, count, run);
+            let times = timed(JUMPS, |count| reader.jump(turn(count)))?;
+            measured.add(op, size, peer.name, times);
+            if peer.lazy {
+                let jump = |count| reader.jump(turn(count))?.into_values();
+                measured.add(op, size, &values, timed(JUMPS, jump)?);
+            }
+        }
+        Op::Resume => {
+            measured.add(op, size, peer.name, timed(RESUMES, |_| open()?.resume())?);
+            if peer.lazy {
+                let resume = |_| open()?.resume()?.into_values();
+                measured.add(op, size, &values, timed(RESUMES, resume)?);
+            }
+            let play = format!("{}-play", peer.name);
+            let mut times = Vec::new();
+            for _ in 0..RESUMES {
+                let start = Instant::now();
+                let keeper = (peer.play)(&site.dir)?;
+                times.push(start.elapsed());
+                keeper.close()?;
+            }
+            measured.add(op, size, &play, times);
+        }
+        Op::Replay => {
+            let mut reader = open()?;
+            let mut replay = |reading| {
+                timed(REPLAYS, |_| {
+                    let (seen, held) = reader.replay(site.replayed(), reading)?;
+                    Ok((
+                        seen,
+                        if reading == Reading::Values {
+                            Ok(held.into_values()?)
+                        } else {
+                            Err(held)
+                        },
+                    ))
+                })
+            };
+            measured.add(op, size, peer.name, replay(Reading::AsFound)?);
+            if peer.lazy {
+                measured.add(op, size, &values, replay(Reading::Values)?);
+            }
+        }
+        Op::Save | Op::Snapshot => {}
+    }
+    Ok(())
+}
+
+/// What the files of a site take up.
+fn sizes(site: &Site) -> Result<Vec<Kind>, PeerError> {
+    let mut kinds = Vec::new();
+    for (kind, place) in (site.peer.kinds)(&site.dir) {
+        if files::is_there(&place) {
+            let (files, bytes) = files::count(&place)?;
+            kinds.push(Kind { size: site.size, peer: site.peer.name, kind, files, bytes });
+        }
+    }
+    Ok(kinds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_turns_are_in_the_session_spread_out_and_the_same_every_time() {
+        let turns: Vec<u64> = (0..200).map(|count| random_turn(1000, count, 3)).collect();
+        assert!(turns.iter().all(|turn| (1..=1000).contains(turn)));
+        let low = turns.iter().filter(|turn| **turn <= 500).count();
+        assert!((70..=130).contains(&low), "{low} of 200 are in the first half");
+        let again: Vec<u64> = (0..200).map(|count| random_turn(1000, count, 3)).collect();
+        assert_eq!(turns, again);
+        assert_ne!(turns, (0..200).map(|count| random_turn(1000, count, 4)).collect::<Vec<u64>>());
+    }
+}

@@ -1,0 +1,96 @@
+//! What is measured by writing: saves, snapshots, and the plain files that a snapshot is held against.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::peer::Keeper;
+use super::run::{GameRunError, Measured, Op, Plan, SAVES, SNAPSHOTS, Site, say};
+use super::workload::NewTurn;
+use crate::files;
+use crate::peer::PeerError;
+
+/// The row of the files that a snapshot of Everturn writes, each written and flushed by itself.
+pub(crate) const PLAIN: &str = "plain-files";
+
+/// Plays on in every session, in turn, as often as `plan` says.
+pub(super) fn measure(
+    plan: &Plan,
+    sites: &[Site],
+    home: &Path,
+    progress: &mut dyn Write,
+    measured: &mut Measured,
+) -> Result<(), GameRunError> {
+    if !plan.ops.iter().any(|op| matches!(op, Op::Save | Op::Snapshot)) {
+        return Ok(());
+    }
+    let mut order: Vec<&Site> = sites.iter().collect();
+    for run in 0..plan.runs {
+        for site in &order {
+            say(progress, &format!("writing, run {}: {} {}", run + 1, site.peer.name, site.size))?;
+            let played = site.size + run * (SAVES + SNAPSHOTS);
+            let taken = play_on(site, played, home).map_err(site.failed("play on in"))?;
+            for (op, row, times) in taken {
+                if plan.ops.contains(&op) {
+                    measured.add(op, site.size, row, times);
+                }
+            }
+        }
+        order.rotate_left(1);
+    }
+    Ok(())
+}
+
+type Taken = (Op, &'static str, Vec<Duration>);
+
+/// Saves turns after those that were `played`, then takes snapshots, each after one more turn.
+fn play_on(site: &Site, played: u32, home: &Path) -> Result<Vec<Taken>, PeerError> {
+    let new = |number: u32| NewTurn::new(number);
+    let turns: Vec<NewTurn> = (played + 1..=played + SAVES).map(new).collect::<Result<_, _>>()?;
+    let mut keeper = (site.peer.play)(&site.dir)?;
+    files::settle_everything();
+    let mut saves = Vec::with_capacity(turns.len());
+    for turn in &turns {
+        let start = Instant::now();
+        keeper.save(turn)?;
+        saves.push(start.elapsed());
+    }
+    let mut taken = vec![(Op::Save, site.peer.name, saves)];
+    let (mut snapshots, mut plain) = (Vec::new(), Vec::new());
+    for number in played + SAVES + 1..=played + SAVES + SNAPSHOTS {
+        keeper.save(&new(number)?)?;
+        let (written, time) = snapshot(keeper.as_mut())?;
+        snapshots.push(time);
+        if !written.is_empty() {
+            plain.push(write_plainly(&written, home)?);
+        }
+    }
+    taken.push((Op::Snapshot, site.peer.name, snapshots));
+    if !plain.is_empty() {
+        taken.push((Op::Snapshot, PLAIN, plain));
+    }
+    keeper.close()?;
+    Ok(taken)
+}
+
+fn snapshot(keeper: &mut dyn Keeper) -> Result<(Vec<PathBuf>, Duration), PeerError> {
+    let start = Instant::now();
+    let written = keeper.snapshot()?;
+    Ok((written, start.elapsed()))
+}
+
+/// Writes the same bytes as plain files, each safe before the next one.
+fn write_plainly(written: &[PathBuf], home: &Path) -> Result<Duration, PeerError> {
+    let dir = home.join(PLAIN);
+    files::create_dir(&dir)?;
+    let mut contents = Vec::new();
+    for path in written {
+        let name = path.file_name().unwrap_or_default();
+        contents.push((dir.join(name), files::read_text(path)?));
+    }
+    let start = Instant::now();
+    for (path, text) in &contents {
+        files::write_safely(path, text.as_bytes())?;
+    }
+    Ok(start.elapsed())
+}

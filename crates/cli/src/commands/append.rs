@@ -1,0 +1,78 @@
+//! `everturn append`: the next turn of a session.
+
+use everturn::layout::{Editor, LayoutError};
+
+use super::Context;
+use crate::answer::answer;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::{input, settings};
+
+/// Append a turn, given as a JSON object on stdin
+///
+/// A turn is stored whole or not at all, and the answer comes when it would survive a power cut. With
+/// --lines each line is a turn, answered as soon as it is safe; the first one that cannot be stored ends
+/// the command, and those before it stay.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn append latest < turn.json
+  everturn append session-abc123 --lines --json < turns.jsonl
+
+A turn of a game:
+  {"actor":"player",
+   "actions":[{"type":"move","zone":"market"}],
+   "events":[{"type":"move","description":"You walk to the market."}],
+   "deltas":[{"scope":"player",
+              "deltas":[{"op":"set","path":"location.zone","value":"market"}]}]}
+  Scopes are world, player and scene; operations are set, delete, push, pull
+  and increment. Besides, "narration" is what there is to read, and "turnId"
+  makes sure that the turn gets this number. Other fields are kept.
+
+The answer with --json:
+  {"session":"session-abc123","turn":7}"#)]
+pub(crate) struct Args {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    session: String,
+
+    /// Each line of the input is a turn
+    #[arg(long)]
+    lines: bool,
+}
+
+fn append(args: &Args, editor: &mut dyn Editor, context: &mut Context) -> Result<(), Stop> {
+    let id = editor.place().id;
+    if !args.lines {
+        let text = input::text()?;
+        let written = editor.append(&text, settings::now()).map_err(refused)?;
+        return answer(context, &id, &written, "id");
+    }
+    for line in input::lines() {
+        let (number, line) = line?;
+        let failed = |cause| refused(cause).at(&format!("line {number} of the input"));
+        let written = editor.append(&line, settings::now()).map_err(failed)?;
+        answer(context, &id, &written, "id")?;
+    }
+    Ok(())
+}
+
+fn refused(cause: LayoutError) -> Error {
+    let bad_input = matches!(cause, LayoutError::Request { .. });
+    let error = Error::from(cause);
+    if bad_input {
+        error.hint("everturn append --help shows what a turn looks like")
+    } else {
+        error
+    }
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let (found, mut editor) = context.edit(&args.session)?;
+    let done = append(args, &mut *editor, context);
+    // What was stored before a bad line is finished as if the line had not been there.
+    // After a single turn only the turn is written, so that its cost does not grow with the session.
+    let closed = if args.lines { editor.close(settings::now()) } else { editor.release() };
+    done?;
+    closed.map_err(Error::from)?;
+    found.root.close()?;
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,64 @@
+//! `everturn diff`: what changed between two turns.
+
+use super::Context;
+use crate::changes;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::sessions::{exit_after, report};
+
+/// Print what changed in the state between two turns
+///
+/// The states after both turns are compared, scope by scope: what was changed and changed back is not
+/// listed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn diff latest 0 20
+  everturn diff session-abc123 100 200 --json | jq -r .path
+
+A change with --json:
+  {"scope":"world","op":"set","path":"npcs.luna.trust","value":5,"previousValue":0}
+  A path whose keys contain dots is an array of its keys."#)]
+pub(crate) struct Args {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    session: String,
+
+    /// The turn to start from
+    from: u64,
+
+    /// The turn to compare with
+    to: u64,
+
+    /// Only this part of the state, such as world, player or scene
+    #[arg(long, value_name = "SCOPE")]
+    scope: Option<String>,
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let (found, reader) = context.read(&args.session)?;
+    let state = |turn| reader.state(Some(turn)).map_err(|error| found.failed(error));
+    let (before, after) = (state(args.from)?, state(args.to)?);
+    let unknown = |scope: &&String| before.get(scope).is_none() && after.get(scope).is_none();
+    if let Some(scope) = args.scope.as_ref().filter(unknown) {
+        return Err(Error::new(Exit::Request, format!("the state has no scope {scope:?}"))
+            .hint(context.next_command(&format!("state {}", found.place.id)))
+            .into());
+    }
+    let changes = before.changes_to(&after).map_err(|cause| {
+        Error::new(Exit::Internal, "the states cannot be compared").caused_by(cause)
+    })?;
+    let wanted = |scope: &str| args.scope.as_ref().is_none_or(|wanted| wanted == scope);
+    let mut count = 0;
+    for change in changes.iter().filter(|change| wanted(&change.scope)) {
+        count += 1;
+        let text = if context.json { changes::json(change) } else { changes::line(change) };
+        writeln!(context.out, "{text}")?;
+    }
+    context.out.flush()?;
+    if count == 0 && !context.json {
+        Output::status(&format!("nothing differs between turns {} and {}", args.from, args.to));
+    }
+    let findings = [before.findings, after.findings].concat();
+    report(&findings);
+    Ok(exit_after(&findings))
+}

@@ -1,0 +1,60 @@
+//! `everturn fork`: another session from an earlier turn on.
+
+use everturn::view::Forking;
+
+use super::Context;
+use crate::error::Stop;
+use crate::exit::Exit;
+use crate::json::Object;
+use crate::sessions::report;
+use crate::settings;
+use crate::stages::showing;
+
+/// Begin a new session from a turn of another
+///
+/// The new session has all turns up to that one, and knows where it comes from. The other one stays as
+/// it is.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn fork latest
+  everturn fork session-abc123 --turn 40 --id what-if
+
+The answer with --json:
+  {"session":"what-if","turn":40,"parent":"session-abc123","path":"…"}"#)]
+pub(crate) struct Args {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    session: String,
+
+    /// The last turn of the new session; without one, it has all of them
+    #[arg(long, value_name = "N")]
+    turn: Option<u64>,
+
+    /// The id of the new session; without one, it is named after the other
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let found = context.find_to_write(&args.session)?;
+    let store = found.root.store();
+    let how = Forking { id: args.id.clone(), turn: args.turn };
+    let fork = showing("copying", |progress| {
+        found.layout.fork(&store, &found.place, &how, settings::now(), progress)
+    });
+    let fork = fork.map_err(|error| found.failed(error))?;
+    found.root.mention_repairs();
+    if context.json {
+        let answer = Object::new()
+            .text("session", &fork.place.id)
+            .number("turn", fork.turn)
+            .text("parent", &found.place.id)
+            .text("path", &found.root.shown(&fork.place.path));
+        writeln!(context.out, "{}", answer.close())?;
+    } else {
+        writeln!(context.out, "{} turn {}", fork.place.id, fork.turn)?;
+    }
+    context.out.flush()?;
+    report(&fork.findings);
+    found.root.close()?;
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,26 @@
+//! `everturn pause`: a session that waits.
+
+use everturn::layout::Stage;
+
+use super::Context;
+use crate::error::Stop;
+use crate::exit::Exit;
+use crate::stages::move_on;
+
+/// Pause a session: a snapshot is taken, and it waits to be resumed
+///
+/// It moves from the active sessions to the paused ones. Everything about it can be read as before.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn pause latest
+
+The answer with --json:
+  {"session":"session-abc123","path":"…"}"#)]
+pub(crate) struct Args {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    session: String,
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    move_on(context, &args.session, Stage::Pause)
+}

@@ -1,0 +1,63 @@
+//! `everturn purge`: the only command that deletes.
+
+use super::Context;
+use super::restore::meant;
+use super::trash::{json, listed};
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// Delete from the trash for good
+///
+/// Without `--yes` it only shows what would be deleted.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn purge session-abc123
+  everturn purge session-abc123 --yes
+  everturn purge --all --yes
+
+What is deleted is printed as `everturn trash` prints it."#)]
+pub(crate) struct Args {
+    /// Names in the trash, or ids of sessions
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    names: Vec<String>,
+
+    /// Everything in the trash
+    #[arg(long)]
+    all: bool,
+
+    /// Delete it: this cannot be undone
+    #[arg(long)]
+    yes: bool,
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let mut chosen = Vec::new();
+    for name in &args.names {
+        chosen.extend(meant(context, name)?);
+    }
+    let mut doomed = listed(context)?;
+    doomed.retain(|trashed| args.all || chosen.contains(&trashed.name));
+    for trashed in &doomed {
+        if context.json {
+            writeln!(context.out, "{}", json(trashed))?;
+        } else {
+            writeln!(context.out, "{}  {} bytes  {}", trashed.name, trashed.bytes, trashed.path)?;
+        }
+    }
+    context.out.flush()?;
+    if !args.yes {
+        Output::status("nothing was deleted; the same command with --yes deletes it for good");
+        return Ok(Exit::Fine);
+    }
+    let root = context.root_to_write()?;
+    for layout in context.layouts() {
+        let own = layout.trashed(&root.store()).map_err(Error::from)?;
+        let own: Vec<_> = doomed.iter().filter(|item| own.contains(item)).cloned().collect();
+        if !own.is_empty() {
+            layout.purge(&root.store(), &own).map_err(Error::from)?;
+        }
+    }
+    root.close()?;
+    Ok(Exit::Fine)
+}

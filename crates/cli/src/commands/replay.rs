@@ -1,0 +1,158 @@
+//! `everturn replay`: a session once more, turn by turn.
+
+use std::io::{self, IsTerminal};
+
+use everturn::finding::Finding;
+use everturn::layout::Reader;
+use everturn::view::{Change, Entry};
+
+use super::{Context, show};
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::json::Object;
+use crate::output::Output;
+use crate::sessions::{Found, exit_after, report};
+use crate::turns::Turns;
+use crate::{changes, replay};
+
+/// Step through a session: what was told, and what it changed
+///
+/// On a terminal, keys go forth and back, let it play by itself, and change its speed; they are shown at
+/// the bottom. Otherwise the turns are printed one after the other.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn replay latest
+  everturn replay session-abc123 --from 100 --speed 0.5
+  everturn replay latest | less
+
+A turn with --json:
+  {"turn":7,"entries":[{…}],"changes":[{…}]}
+  on one line, with entries as show and changes as diff print them."#)]
+pub(crate) struct Args {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    session: String,
+
+    /// The turn to start with; without it, the first one
+    #[arg(long, value_name = "N")]
+    from: Option<u64>,
+
+    /// Play by itself, so many turns per second
+    #[arg(long, value_name = "X", value_parser = replay::Speed::parse)]
+    speed: Option<replay::Speed>,
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let (found, reader) = context.read(&args.session)?;
+    let all = reader.turns().map_err(|error| found.failed(error))?;
+    let turns = show::within(&Turns { first: args.from, last: None }, &all)?;
+    if turns.is_empty() {
+        Output::status(&format!("session {} has no turns yet", found.place.id));
+        return Ok(Exit::Fine);
+    }
+    let interactive = !context.json && io::stdout().is_terminal() && io::stdin().is_terminal();
+    if interactive {
+        let first = all.start() + 1;
+        let player = replay::Player::new(first, *all.end(), *turns.start(), args.speed);
+        return replay::play(player, &found, &*reader, context);
+    }
+    let mut frames = Frames::open(&found, &*reader, *turns.start(), *turns.end())?;
+    let mut exit = Exit::Fine;
+    let mut gap = "";
+    while let Some((turn, entries, changes)) = frames.next()? {
+        if context.json {
+            writeln!(context.out, "{}", json(turn, &entries, &changes))?;
+        } else {
+            for entry in &entries {
+                write!(context.out, "{gap}{}", show::text(entry))?;
+                gap = "\n";
+            }
+            for change in &changes {
+                writeln!(context.out, "  {}", changes::line(change))?;
+            }
+        }
+        let findings = frames.take_findings();
+        if !findings.is_empty() {
+            context.out.flush()?;
+            report(&findings);
+            exit = if exit == Exit::Fine { exit_after(&findings) } else { exit };
+        }
+    }
+    Ok(exit)
+}
+
+fn json(turn: u64, entries: &[Entry], changes: &[Change]) -> String {
+    let list = |items: Vec<String>| format!("[{}]", items.join(","));
+    Object::new()
+        .number("turn", turn)
+        .raw("entries", &list(entries.iter().map(|entry| show::json(entry, false)).collect()))
+        .raw("changes", &list(changes.iter().map(changes::json).collect()))
+        .close()
+}
+
+/// Turns with their entries and changes, while both logs are read once.
+struct Frames<'r> {
+    found: &'r Found,
+    entries: Box<dyn everturn::layout::Stream<Item = Entry> + 'r>,
+    changes: Box<dyn everturn::layout::Stream<Item = Change> + 'r>,
+    next_entry: Option<Entry>,
+    next_change: Option<Change>,
+}
+
+type Frame = (u64, Vec<Entry>, Vec<Change>);
+
+impl<'r> Frames<'r> {
+    fn open(
+        found: &'r Found,
+        reader: &'r dyn Reader,
+        first: u64,
+        last: u64,
+    ) -> Result<Frames<'r>, Error> {
+        let entries = reader.entries(first..=last).map_err(|error| found.failed(error))?;
+        let changes = reader.changes(first..=last).map_err(|error| found.failed(error))?;
+        let mut frames = Frames { found, entries, changes, next_entry: None, next_change: None };
+        frames.next_entry = frames.entry()?;
+        frames.next_change = frames.change()?;
+        Ok(frames)
+    }
+
+    fn entry(&mut self) -> Result<Option<Entry>, Error> {
+        self.entries.next().transpose().map_err(|error| self.found.failed(error))
+    }
+
+    fn change(&mut self) -> Result<Option<Change>, Error> {
+        self.changes.next().transpose().map_err(|error| self.found.failed(error))
+    }
+
+    /// The next turn that has entries, with its changes and those of turns without entries before it.
+    fn next(&mut self) -> Result<Option<Frame>, Error> {
+        let Some(first) = self.next_entry.take() else { return self.rest() };
+        let turn = first.turn;
+        let (mut entries, mut changes) = (vec![first], Vec::new());
+        self.next_entry = self.entry()?;
+        while let Some(entry) = self.next_entry.take_if(|entry| entry.turn == turn) {
+            entries.push(entry);
+            self.next_entry = self.entry()?;
+        }
+        while let Some(change) = self.next_change.take_if(|change| change.turn <= turn) {
+            changes.push(change);
+            self.next_change = self.change()?;
+        }
+        Ok(Some((turn, entries, changes)))
+    }
+
+    /// Changes of turns whose entries are not there.
+    fn rest(&mut self) -> Result<Option<Frame>, Error> {
+        let Some(first) = self.next_change.take() else { return Ok(None) };
+        let (turn, mut changes) = (first.turn, vec![first]);
+        self.next_change = self.change()?;
+        while let Some(change) = self.next_change.take_if(|change| change.turn == turn) {
+            changes.push(change);
+            self.next_change = self.change()?;
+        }
+        Ok(Some((turn, Vec::new(), changes)))
+    }
+
+    fn take_findings(&mut self) -> Vec<Finding> {
+        [self.entries.take_findings(), self.changes.take_findings()].concat()
+    }
+}

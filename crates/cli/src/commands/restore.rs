@@ -1,0 +1,75 @@
+//! `everturn restore`: out of the trash.
+
+use super::Context;
+use super::trash::listed;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::json::Object;
+
+/// Take a session out of the trash, back to where it was
+///
+/// It is named as `everturn trash` lists it, or by its id if there is only one of that id.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn restore session-abc123
+  everturn restore 20260101T100000Z-session-abc123
+
+The answer with --json:
+  {"session":"session-abc123","path":"…"}"#)]
+pub(crate) struct Args {
+    /// The name in the trash, or the id of the session
+    name: String,
+}
+
+/// The names in the trash that are meant.
+pub(super) fn meant(context: &Context, name: &str) -> Result<Vec<String>, Error> {
+    let all = listed(context)?;
+    let is_meant = |names: &dyn Fn(&everturn::view::Trashed) -> bool| {
+        let found = all.iter().filter(|trashed| names(trashed));
+        found.map(|trashed| trashed.name.clone()).collect::<Vec<_>>()
+    };
+    let exact = is_meant(&|trashed| trashed.name == name);
+    let found = if exact.is_empty() { is_meant(&|trashed| trashed.id == name) } else { exact };
+    if found.is_empty() {
+        return Err(Error::new(
+            Exit::Request,
+            format!("there is nothing called {name:?} in the trash"),
+        )
+        .hint(context.next_command("trash")));
+    }
+    Ok(found)
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let names = meant(context, &args.name)?;
+    let [name] = names.as_slice() else {
+        let count = names.len();
+        return Err(Error::new(
+            Exit::Request,
+            format!("{:?} is in the trash {count} times", args.name),
+        )
+        .hint(format!("name one of {}", names.join(", ")))
+        .into());
+    };
+    let root = context.root_to_write()?;
+    let mut restored = None;
+    for layout in context.layouts() {
+        if layout.trashed(&root.store()).map_err(Error::from)?.iter().any(|item| item.name == *name)
+        {
+            restored = Some(layout.restore(&root.store(), name).map_err(Error::from)?);
+            break;
+        }
+    }
+    let gone = || Error::new(Exit::Request, format!("{name} is no longer in the trash"));
+    let place = restored.ok_or_else(gone)?;
+    let path = root.shown(&place.path);
+    if context.json {
+        let answer = Object::new().text("session", &place.id).text("path", &path);
+        writeln!(context.out, "{}", answer.close())?;
+    } else {
+        writeln!(context.out, "{path}")?;
+    }
+    context.out.flush()?;
+    root.close()?;
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,26 @@
+//! `everturn resume`: a session that goes on.
+
+use everturn::layout::Stage;
+
+use super::Context;
+use crate::error::Stop;
+use crate::exit::Exit;
+use crate::stages::move_on;
+
+/// Make a paused session active again
+///
+/// It goes on exactly where it was.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn resume session-abc123
+
+The answer with --json:
+  {"session":"session-abc123","path":"…"}"#)]
+pub(crate) struct Args {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    session: String,
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    move_on(context, &args.session, Stage::Resume)
+}

@@ -1,0 +1,52 @@
+//! `everturn rewind`: back to an earlier turn, with nothing lost.
+
+use super::Context;
+use crate::error::Stop;
+use crate::exit::Exit;
+use crate::json::Object;
+use crate::output::Output;
+use crate::sessions::report;
+use crate::settings;
+use crate::stages::showing;
+
+/// Go back to an earlier turn
+///
+/// Text and state go back together. Nothing is lost: the session as it was becomes a branch, a paused
+/// session of its own.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn rewind session-abc123 40
+
+The answer with --json:
+  {"session":"session-abc123","turn":40,"branch":"session-abc123-branch-57"}"#)]
+pub(crate) struct Args {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    session: String,
+
+    /// The turn that is the last one afterwards
+    turn: u64,
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let found = context.find_to_write(&args.session)?;
+    let store = found.root.store();
+    let branch = showing("copying", |progress| {
+        found.layout.rewind(&store, &found.place, args.turn, settings::now(), progress)
+    });
+    let branch = branch.map_err(|error| found.failed(error))?;
+    found.root.mention_repairs();
+    if context.json {
+        let answer = Object::new()
+            .text("session", &found.place.id)
+            .number("turn", branch.turn)
+            .text("branch", &branch.place.id);
+        writeln!(context.out, "{}", answer.close())?;
+    } else {
+        writeln!(context.out, "{} turn {}", found.place.id, branch.turn)?;
+        Output::status(&format!("all turns as they were are in {}", branch.place.id));
+    }
+    context.out.flush()?;
+    report(&branch.findings);
+    found.root.close()?;
+    Ok(Exit::Fine)
+}

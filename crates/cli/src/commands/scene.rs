@@ -1,0 +1,144 @@
+//! `everturn scene`: where scenes begin and end.
+
+use everturn::delta::{Delta, Path};
+use everturn::layout::LayoutError;
+use everturn::tree::Tree;
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::answer::answer;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::{input, settings};
+
+/// Begin or end a scene
+///
+/// The beginning and the end of a scene are turns of their own. A scene that still goes on ends when the
+/// next one begins.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn scene start latest --type social --location 'Temple District'
+  everturn scene start latest - < scene.json
+  everturn scene end latest --outcome 'The monks let you in.'
+
+The fields of a scene:
+  {"sceneId":"…","type":"exploration","description":"…",
+   "location":{"id":"…","name":"…","description":"…"},"time":{"started":{…}},
+   "aspects":[…],"npcsPresent":[…],"zones":[…],"conflict":{…}}
+
+The fields of its end:
+  {"outcome":"…","events":["…"],"description":"…","ended":{…}}
+  all of them optional; options win.
+
+The answer with --json:
+  {"session":"session-abc123","turn":7,"scene":"scene-001"}"#)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    step: Step,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Step {
+    /// Begin a scene
+    Start {
+        #[command(flatten)]
+        common: Common,
+
+        /// The id of the scene; without it, the next number
+        #[arg(long, value_name = "ID")]
+        id: Option<String>,
+
+        /// What kind of scene it is: exploration, social, conflict, travel
+        #[arg(long = "type", value_name = "TYPE")]
+        kind: Option<String>,
+
+        /// The name of the place
+        #[arg(long, value_name = "NAME")]
+        location: Option<String>,
+    },
+    /// End the scene that goes on
+    End {
+        #[command(flatten)]
+        common: Common,
+
+        /// How it ends, in a sentence
+        #[arg(long, value_name = "TEXT")]
+        outcome: Option<String>,
+
+        /// What mattered in it; may be given more than once
+        #[arg(long = "event", value_name = "TEXT")]
+        events: Vec<String>,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Common {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    session: String,
+
+    /// `-` to read a JSON object from stdin
+    #[arg(value_name = "-", value_parser = ["-"])]
+    dash: Option<String>,
+
+    /// Read a JSON object from stdin, like `-`
+    #[arg(long)]
+    stdin: bool,
+
+    /// What there is to read about it
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+}
+
+impl Common {
+    /// What is given on stdin, with what the options say in its place.
+    fn fields(&self, options: Vec<(&str, Option<Value>)>) -> Result<Tree, Error> {
+        let from_stdin = self.stdin || self.dash.is_some();
+        let mut fields = if from_stdin { input::object()? } else { Tree::object() };
+        let description = ("description", self.description.clone().map(Value::from));
+        for (key, value) in options.into_iter().chain([description]) {
+            let Some(value) = value else { continue };
+            let failed = |cause: Box<dyn std::error::Error + Send + Sync>| {
+                Error::new(Exit::Internal, format!("cannot set {key}")).caused_by(cause)
+            };
+            let value = Tree::from_value(&value).map_err(|cause| failed(cause.into()))?;
+            let mut set = Delta::set(Path::array([key]), value);
+            set.apply_in_place(&mut fields).map_err(|cause| failed(cause.into()))?;
+        }
+        Ok(fields)
+    }
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let (common, fields) = match &args.step {
+        Step::Start { common, id, kind, location } => {
+            let place = |name: &String| json!({"id": null, "name": name, "description": null});
+            let options = vec![
+                ("sceneId", id.clone().map(Value::from)),
+                ("type", kind.clone().map(Value::from)),
+                ("location", location.as_ref().map(place)),
+            ];
+            (common, common.fields(options)?)
+        }
+        Step::End { common, outcome, events } => {
+            let events = (!events.is_empty()).then(|| json!(events));
+            let options = vec![("outcome", outcome.clone().map(Value::from)), ("events", events)];
+            (common, common.fields(options)?)
+        }
+    };
+    let (found, mut editor) = context.edit(&common.session)?;
+    let (text, now) = (fields.to_line(), settings::now());
+    let written = match &args.step {
+        Step::Start { .. } => editor.start_scene(&text, now),
+        Step::End { .. } => editor.end_scene(&text, now),
+    };
+    let written = written.map_err(|error| match error {
+        LayoutError::Request { what } => {
+            Error::new(Exit::Request, what).hint("everturn scene --help")
+        }
+        error => found.failed(error),
+    })?;
+    answer(context, &found.place.id, &written, "scene")?;
+    editor.close(now).map_err(Error::from)?;
+    found.root.close()?;
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,106 @@
+//! `everturn show`: the transcript of a session.
+
+use std::ops::RangeInclusive;
+
+use everturn::layout::LayoutError;
+use everturn::view::Entry;
+
+use super::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::json::Object;
+use crate::output::harmless;
+use crate::sessions::{exit_after, report};
+use crate::turns::Turns;
+
+/// Print what was said and done in a session
+///
+/// The entries are printed while they are read, so that long sessions need no memory. Lines that are
+/// damaged are left out and named on stderr, and the command then ends with status 4.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn show latest
+  everturn show session-abc123 --turns 100..120
+  everturn show latest --turns 240.. --json --raw
+
+An entry with --json:
+  {"seq":7,"turn":7,"id":"abc123-7-1","time":"2026-01-01T10:00:00Z",
+   "speaker":"player","kind":"user","text":"You walk to the market."}
+  on one line; with --raw also "raw", the record as it is stored."#)]
+pub(crate) struct Args {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    session: String,
+
+    /// Which turns: `N`, `A..B` (both included), `A..` or `..B`
+    #[arg(long, value_name = "RANGE", default_value = "..", hide_default_value = true)]
+    turns: Turns,
+
+    /// Print the stored records themselves
+    #[arg(long)]
+    raw: bool,
+}
+
+pub(super) fn json(entry: &Entry, raw: bool) -> String {
+    let object = Object::new()
+        .number("seq", entry.seq)
+        .number("turn", entry.turn)
+        .text("id", &entry.id)
+        .time("time", entry.time)
+        .text("speaker", &entry.speaker)
+        .text("kind", entry.kind.as_str())
+        .text("text", &entry.text);
+    let object = if raw { object.tree("raw", &entry.raw) } else { object };
+    object.close()
+}
+
+/// An entry for people: who and when, then the text.
+pub(super) fn text(entry: &Entry) -> String {
+    let mut heading = format!("[{}] {}", entry.turn, entry.speaker);
+    if let Some(time) = entry.time {
+        heading.push_str(&format!("  {time}"));
+    }
+    let heading = harmless(&heading).replace('\n', " ");
+    let text = harmless(entry.text.trim_end());
+    if text.is_empty() { format!("{heading}\n") } else { format!("{heading}\n{text}\n") }
+}
+
+/// The turns that were asked for, which must be there.
+pub(super) fn within(
+    turns: &Turns,
+    all: &RangeInclusive<u64>,
+) -> Result<RangeInclusive<u64>, Error> {
+    let (first, last) = (*all.start(), *all.end());
+    let range = turns.within(first + 1, last);
+    if turns.first.is_some_and(|turn| turn > last) || (range.is_empty() && turns.is_bounded()) {
+        let turn = turns.first.or(turns.last).unwrap_or(first);
+        return Err(LayoutError::NoTurn { turn, first, last }.into());
+    }
+    Ok(range)
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let (found, reader) = context.read(&args.session)?;
+    let turns = within(&args.turns, &reader.turns().map_err(|error| found.failed(error))?)?;
+    let mut entries = reader.entries(turns).map_err(|error| found.failed(error))?;
+    let mut exit = Exit::Fine;
+    let mut first = true;
+    loop {
+        let entry = entries.next();
+        let findings = entries.take_findings();
+        if !findings.is_empty() {
+            context.out.flush()?;
+            report(&findings);
+            exit = if exit == Exit::Fine { exit_after(&findings) } else { exit };
+        }
+        let Some(entry) = entry else { return Ok(exit) };
+        let entry = entry.map_err(|error| found.failed(error))?;
+        match (context.json, args.raw) {
+            (true, raw) => writeln!(context.out, "{}", json(&entry, raw))?,
+            (false, true) => writeln!(context.out, "{}", entry.raw.to_line())?,
+            (false, false) => {
+                let gap = if std::mem::take(&mut first) { "" } else { "\n" };
+                write!(context.out, "{gap}{}", text(&entry))?;
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! `everturn snapshot`: the whole state, stored now.
+
+use super::Context;
+use crate::answer::answer;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::settings;
+
+/// Store the whole state of a session as it is now
+///
+/// Snapshots are taken by themselves from time to time; one more makes going to this turn faster.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn snapshot latest
+
+The answer with --json:
+  {"session":"session-abc123","turn":7,"snapshot":"snapshot-0007"}"#)]
+pub(crate) struct Args {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    session: String,
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let (found, mut editor) = context.edit(&args.session)?;
+    let written = editor.snapshot(settings::now()).map_err(|error| found.failed(error))?;
+    answer(context, &found.place.id, &written, "snapshot")?;
+    editor.close(settings::now()).map_err(Error::from)?;
+    found.root.close()?;
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,75 @@
+//! `everturn state`: the state at a turn.
+
+use everturn::document::Style;
+use everturn::tree::Tree;
+use everturn::view::State;
+
+use super::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::json::Object;
+use crate::output::harmless;
+use crate::sessions::{exit_after, report};
+
+/// Print the state of a session, at its end or at any turn
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn state latest
+  everturn state session-abc123 --turn 200 --scope player
+  everturn state latest --json | jq .state.world.npcs
+
+The answer with --json:
+  {"session":"session-abc123","turn":200,"state":{"world":{…},"player":{…},"scene":null}}"#)]
+pub(crate) struct Args {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    session: String,
+
+    /// The turn after which the state is wanted; without it, the last one
+    #[arg(long, value_name = "N")]
+    turn: Option<u64>,
+
+    /// Only this part of the state, such as world, player or scene
+    #[arg(long, value_name = "SCOPE")]
+    scope: Option<String>,
+}
+
+/// The scopes that were asked for, as members of one object.
+fn scopes(state: &State, wanted: Option<&str>) -> Result<Object, Error> {
+    let mut object = Object::new();
+    for (name, tree) in &state.scopes {
+        if wanted.is_none_or(|wanted| wanted == name) {
+            object = object.tree(name, tree);
+        }
+    }
+    if let Some(wanted) = wanted.filter(|wanted| state.get(wanted).is_none()) {
+        let names: Vec<&str> = state.scopes.iter().map(|(name, _)| name.as_str()).collect();
+        return Err(Error::new(Exit::Request, format!("the state has no scope {wanted:?}"))
+            .hint(format!("the scopes are {}", names.join(", "))));
+    }
+    Ok(object)
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let (found, reader) = context.read(&args.session)?;
+    let state = reader.state(args.turn).map_err(|error| found.failed(error))?;
+    let scope = args.scope.as_deref();
+    let object = scopes(&state, scope)?.close();
+    if context.json {
+        let answer = Object::new()
+            .text("session", &found.place.id)
+            .number("turn", state.turn)
+            .raw("state", &object);
+        writeln!(context.out, "{}", answer.close())?;
+    } else {
+        let tree = match scope.and_then(|scope| state.get(scope)) {
+            Some(tree) => tree.clone(),
+            None => Tree::parse(object).map_err(|bad| {
+                Error::new(Exit::Internal, "the state is not JSON").caused_by(bad)
+            })?,
+        };
+        writeln!(context.out, "{}", harmless(&tree.to_text(&Style::PRETTY_RAW)))?;
+    }
+    context.out.flush()?;
+    report(&state.findings);
+    Ok(exit_after(&state.findings))
+}

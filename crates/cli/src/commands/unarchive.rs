@@ -1,0 +1,26 @@
+//! `everturn unarchive`: a session taken out of its archive.
+
+use everturn::layout::Stage;
+
+use super::Context;
+use crate::error::Stop;
+use crate::exit::Exit;
+use crate::stages::move_on;
+
+/// Take a session out of its archive
+///
+/// The whole archive is checked before anything is written. It goes to the trash afterwards.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn unarchive session-abc123
+
+The answer with --json:
+  {"session":"session-abc123","path":"…","trashed":"…"}"#)]
+pub(crate) struct Args {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    session: String,
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    move_on(context, &args.session, Stage::Unarchive)
+}

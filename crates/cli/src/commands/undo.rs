@@ -1,0 +1,36 @@
+//! `everturn undo`: the state before the last turns, in a new turn.
+
+use super::Context;
+use crate::answer::answer;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::settings;
+
+/// Take back what the last turns have changed
+///
+/// A new turn is stored that makes the state what it was before them. The turns stay in the log, and an
+/// undo can be undone.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn undo latest
+  everturn undo session-abc123 3
+
+The answer with --json:
+  {"session":"session-abc123","turn":8}"#)]
+pub(crate) struct Args {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    session: String,
+
+    /// How many turns
+    #[arg(default_value_t = 1)]
+    turns: u64,
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let (found, mut editor) = context.edit(&args.session)?;
+    let written = editor.undo(args.turns, settings::now()).map_err(|error| found.failed(error))?;
+    answer(context, &found.place.id, &written, "id")?;
+    editor.release().map_err(Error::from)?;
+    found.root.close()?;
+    Ok(Exit::Fine)
+}

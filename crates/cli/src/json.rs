@@ -1,0 +1,71 @@
+//! JSON that is printed: objects on one line, in which stored values keep their text.
+
+use everturn::tree::Tree;
+use jiff::Timestamp;
+
+/// An object that is being put together.
+pub(crate) struct Object(String);
+
+impl Object {
+    pub(crate) fn new() -> Object {
+        Object("{".to_owned())
+    }
+
+    /// Adds a member whose value is JSON already.
+    pub(crate) fn raw(mut self, key: &str, json: &str) -> Object {
+        if self.0.len() > 1 {
+            self.0.push(',');
+        }
+        self.0.push_str(&quoted(key));
+        self.0.push(':');
+        self.0.push_str(json);
+        self
+    }
+
+    pub(crate) fn text(self, key: &str, text: &str) -> Object {
+        self.raw(key, &quoted(text))
+    }
+
+    pub(crate) fn number(self, key: &str, number: u64) -> Object {
+        self.raw(key, &number.to_string())
+    }
+
+    pub(crate) fn tree(self, key: &str, tree: &Tree) -> Object {
+        self.raw(key, &tree.to_line())
+    }
+
+    /// Adds a time, or `null`.
+    pub(crate) fn time(self, key: &str, time: Option<Timestamp>) -> Object {
+        match time {
+            Some(time) => self.text(key, &time.to_string()),
+            None => self.raw(key, "null"),
+        }
+    }
+
+    pub(crate) fn close(mut self) -> String {
+        self.0.push('}');
+        self.0
+    }
+}
+
+fn quoted(text: &str) -> String {
+    // A string can always be written.
+    serde_json::to_string(text).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_one_line_whatever_is_in_it() {
+        assert_eq!(Object::new().close(), "{}");
+        let tree = Tree::parse("{\n \"n\": 1.50, \"half\": \"\\ud800\"}").unwrap();
+        let object = Object::new().text("a\n", "日本").number("n", 7).tree("t", &tree);
+        let line = object.time("when", None).close();
+        assert_eq!(
+            line,
+            "{\"a\\n\":\"日本\",\"n\":7,\"t\":{\"n\":1.50,\"half\":\"\\ud800\"},\"when\":null}"
+        );
+    }
+}

@@ -1,0 +1,77 @@
+//! Stepping through a session on a terminal.
+//!
+//! `keys -> Player (pure) -> screen (pure) -> terminal`: what is shown after which key is decided without a
+//! terminal, and the terminal decides nothing.
+
+mod layout;
+mod player;
+mod screen;
+mod terminal;
+
+use everturn::layout::{LayoutError, Reader};
+
+use crate::changes;
+use crate::commands::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::output::harmless;
+use crate::sessions::Found;
+
+pub(crate) use player::{Player, Speed};
+pub(crate) use terminal::restore;
+
+use player::Key;
+use screen::{Page, screen};
+use terminal::{Input, Terminal};
+
+/// Lets the user step through the turns until it is enough.
+pub(crate) fn play(
+    mut player: Player,
+    found: &Found,
+    reader: &dyn Reader,
+    context: &mut Context,
+) -> Result<Exit, Stop> {
+    let failed = |cause| Error::new(Exit::Request, "the terminal failed").caused_by(cause);
+    context.out.flush()?;
+    let terminal = Terminal::take().map_err(failed)?;
+    let mut page = read_page(reader, player.turn()).map_err(|error| found.failed(error))?;
+    loop {
+        let size = terminal.size().map_err(failed)?;
+        let lines = screen(&mut player, &page, &found.place.id, size);
+        context.out.write_all(terminal.picture(&lines).as_bytes())?;
+        context.out.flush()?;
+        let before = player.turn();
+        match terminal.wait(player.patience()).map_err(failed)? {
+            Input::Key(key) => player.press(key),
+            Input::Nothing => player.tick(),
+            Input::Redraw => {}
+            Input::End => player.press(Key::Quit),
+        }
+        if player.is_over() {
+            drop(terminal);
+            return Ok(Exit::Fine);
+        }
+        if player.turn() != before {
+            page = read_page(reader, player.turn()).map_err(|error| found.failed(error))?;
+        }
+    }
+}
+
+/// All there is to show about a turn.
+fn read_page(reader: &dyn Reader, turn: u64) -> Result<Page, LayoutError> {
+    let mut page = Page::default();
+    let mut entries = reader.entries(turn..=turn)?;
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        let time = entry.time.map_or_else(String::new, |time| format!("  {time}"));
+        let heading = harmless(&format!("{}{time}", entry.speaker)).replace('\n', " ");
+        page.entries.push((heading, harmless(entry.text.trim_end())));
+    }
+    let mut changed = reader.changes(turn..=turn)?;
+    while let Some(change) = changed.next() {
+        page.changes.push(changes::line(&change?));
+    }
+    let findings = [entries.take_findings(), changed.take_findings()].concat();
+    page.findings = findings.iter().map(ToString::to_string).collect();
+    Ok(page)
+}

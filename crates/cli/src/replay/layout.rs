@@ -1,0 +1,112 @@
+//! Text in lines of a given width, in whatever language.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// How many columns a character takes.
+fn columns(character: char) -> usize {
+    character.width().unwrap_or(0)
+}
+
+/// The text in lines of at most `width` columns: broken at spaces, and within words that are longer.
+pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+    // The widest characters must fit.
+    let width = width.max(2);
+    let mut lines = Vec::new();
+    for paragraph in text.split('\n') {
+        let mut line = String::new();
+        let mut used = 0;
+        for character in paragraph.chars() {
+            let character = if character == '\t' { ' ' } else { character };
+            let more = columns(character);
+            if used + more > width {
+                // A space where the line is full is the break itself.
+                let is_break = character == ' ';
+                let rest = if is_break { String::new() } else { split_at_space(&mut line) };
+                lines.push(line.trim_end().to_owned());
+                (used, line) = (rest.width(), rest);
+                if is_break {
+                    continue;
+                }
+            }
+            line.push(character);
+            used += more;
+        }
+        lines.push(line.trim_end().to_owned());
+    }
+    lines
+}
+
+/// Takes the last word off a line, unless the line is but one word.
+fn split_at_space(line: &mut String) -> String {
+    match line.rfind(' ') {
+        Some(at) if !line.get(..at).unwrap_or_default().trim().is_empty() => line.split_off(at + 1),
+        _ => String::new(),
+    }
+}
+
+/// As much of a line as fits into `width` columns.
+pub(super) fn cut(line: &str, width: usize) -> String {
+    let mut used = 0;
+    let fits = |character: &char| {
+        used += columns(*character);
+        used <= width
+    };
+    line.chars().take_while(fits).collect()
+}
+
+/// Two texts at both ends of a line of `width` columns; the second one gives way.
+pub(super) fn spread(left: &str, right: &str, width: usize) -> String {
+    let gap = width.saturating_sub(left.width() + right.width());
+    if gap == 0 {
+        return pad(&cut(left, width), width);
+    }
+    format!("{left}{}{right}", " ".repeat(gap))
+}
+
+/// A line filled up with spaces.
+fn pad(line: &str, width: usize) -> String {
+    format!("{line}{}", " ".repeat(width.saturating_sub(line.width())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, width: usize, expect: &[&str]) {
+        let lines = wrap(text, width);
+        assert_eq!(lines, expect, "{text:?}");
+        for line in &lines {
+            assert!(line.width() <= width, "{line:?} is wider than {width}");
+        }
+    }
+
+    #[test]
+    fn lines_break_at_spaces_and_long_words_where_they_must() {
+        check("", 10, &[""]);
+        check("You walk to the market.", 10, &["You walk", "to the", "market."]);
+        check("one two", 7, &["one two"]);
+        check("one two three", 7, &["one two", "three"]);
+        check("abcdefghijkl mn", 5, &["abcde", "fghij", "kl mn"]);
+        check("a abcdefghij", 5, &["a", "abcde", "fghij"]);
+        check("one\n\n two", 9, &["one", "", " two"]);
+        check("a\tb", 9, &["a b"]);
+    }
+
+    #[test]
+    fn wide_and_combining_characters_take_the_columns_they_need() {
+        check("彼女は笑う。", 5, &["彼女", "は笑", "う。"]);
+        check("cafe\u{301} au lait", 7, &["cafe\u{301} au", "lait"]);
+        check("안녕 하세요", 6, &["안녕", "하세요"]);
+    }
+
+    #[test]
+    fn a_bar_is_exactly_as_wide_as_the_screen() {
+        for (left, right, width) in
+            [("a", "b", 10), ("結結結", "b", 4), ("結結結", "b", 5), ("long", "", 2), ("", "", 0)]
+        {
+            assert_eq!(spread(left, right, width).width(), width, "{left} {right} {width}");
+        }
+        assert_eq!(spread("a", "b", 4), "a  b");
+        assert_eq!(spread("abc", "de", 4), "abc ");
+    }
+}

@@ -1,0 +1,261 @@
+//! Where the replay is, and what each key does to it.
+
+use std::time::Duration;
+
+/// What a key asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Key {
+    Next,
+    Back,
+    First,
+    Last,
+    Play,
+    Faster,
+    Slower,
+    Up,
+    Down,
+    PageUp,
+    PageDown,
+    Quit,
+}
+
+/// How many turns per second are played.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Speed(f64);
+
+/// The slowest and the fastest there is.
+const SLOWEST: f64 = 1.0 / 64.0;
+const FASTEST: f64 = 64.0;
+
+impl Speed {
+    /// A turn every two seconds.
+    const USUAL: Speed = Speed(0.5);
+
+    /// Reads a speed that the user has written.
+    pub(crate) fn parse(text: &str) -> Result<Speed, String> {
+        match text.parse::<f64>() {
+            Ok(speed) if (SLOWEST..=FASTEST).contains(&speed) => Ok(Speed(speed)),
+            _ => Err(format!("a speed is a number from {SLOWEST} to {FASTEST}")),
+        }
+    }
+
+    fn times(self, factor: f64) -> Speed {
+        Speed((self.0 * factor).clamp(SLOWEST, FASTEST))
+    }
+
+    /// The time between two turns.
+    fn pause(self) -> Duration {
+        Duration::from_secs_f64(1.0 / self.0)
+    }
+}
+
+impl std::fmt::Display for Speed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} turns/s", self.0)
+    }
+}
+
+/// The state of a replay.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Player {
+    first: u64,
+    last: u64,
+    turn: u64,
+    speed: Speed,
+    is_playing: bool,
+    is_over: bool,
+    /// How many lines of the turn are above the screen.
+    scroll: usize,
+    /// How many lines fit on the screen, and how many there are, when it was last drawn.
+    shown: usize,
+    lines: usize,
+}
+
+impl Player {
+    /// A replay of turns `first` to `last` that begins with `turn`; with a speed, it plays.
+    pub(crate) fn new(first: u64, last: u64, turn: u64, speed: Option<Speed>) -> Player {
+        Player {
+            first,
+            last,
+            turn: turn.clamp(first, last.max(first)),
+            speed: speed.unwrap_or(Speed::USUAL),
+            is_playing: speed.is_some(),
+            is_over: false,
+            scroll: 0,
+            shown: 1,
+            lines: 1,
+        }
+    }
+
+    pub(crate) fn turn(&self) -> u64 {
+        self.turn
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// How long to wait for a key before [`Player::tick`]; nothing if it stands still.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        self.is_playing.then(|| self.speed.pause())
+    }
+
+    /// The time between two turns has passed.
+    pub(crate) fn tick(&mut self) {
+        if self.is_playing {
+            self.go_to(self.turn.saturating_add(1));
+            self.is_playing = self.turn < self.last;
+        }
+    }
+
+    /// Does what a key asks for.
+    pub(crate) fn press(&mut self, key: Key) {
+        match key {
+            Key::Next => self.go_to(self.turn.saturating_add(1)),
+            Key::Back => self.go_to(self.turn.saturating_sub(1)),
+            Key::First => self.go_to(self.first),
+            Key::Last => self.go_to(self.last),
+            Key::Play => {
+                if !self.is_playing && self.turn == self.last {
+                    // At the end, playing begins anew.
+                    self.go_to(self.first);
+                }
+                self.is_playing = !self.is_playing && self.turn < self.last;
+            }
+            Key::Faster => self.speed = self.speed.times(2.0),
+            Key::Slower => self.speed = self.speed.times(0.5),
+            Key::Up => self.scroll_to(self.scroll.saturating_sub(1)),
+            Key::Down => self.scroll_to(self.scroll + 1),
+            Key::PageUp => self.scroll_to(self.scroll.saturating_sub(self.shown)),
+            Key::PageDown => self.scroll_to(self.scroll + self.shown),
+            Key::Quit => self.is_over = true,
+        }
+    }
+
+    fn go_to(&mut self, turn: u64) {
+        let turn = turn.clamp(self.first, self.last.max(self.first));
+        if turn != self.turn {
+            (self.turn, self.scroll) = (turn, 0);
+        }
+    }
+
+    fn scroll_to(&mut self, line: usize) {
+        self.scroll = line.min(self.lines.saturating_sub(self.shown));
+    }
+
+    /// Notes how much there is to see; returns the first line to show.
+    pub(super) fn fit(&mut self, lines: usize, shown: usize) -> usize {
+        (self.lines, self.shown) = (lines, shown.max(1));
+        self.scroll_to(self.scroll);
+        self.scroll
+    }
+
+    /// Where it is and what it does, in words.
+    pub(super) fn status(&self) -> String {
+        let doing =
+            if self.is_playing { format!("playing, {}", self.speed) } else { "paused".to_owned() };
+        format!("turn {} of {}  {doing}", self.turn, self.last)
+    }
+
+    /// Which part of the turn is above and below what is shown.
+    pub(super) fn more(&self) -> &'static str {
+        match (self.scroll > 0, self.scroll + self.shown < self.lines) {
+            (false, false) => "",
+            (true, false) => "more above",
+            (false, true) => "more below",
+            (true, true) => "more above and below",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn player() -> Player {
+        Player::new(1, 5, 2, None)
+    }
+
+    /// The turn after these keys.
+    fn check(keys: &[Key], turn: u64) {
+        let mut player = player();
+        keys.iter().for_each(|key| player.press(*key));
+        assert_eq!(player.turn(), turn, "{keys:?}");
+    }
+
+    #[test]
+    fn keys_step_forth_and_back_and_stop_at_both_ends() {
+        check(&[], 2);
+        check(&[Key::Next], 3);
+        check(&[Key::Next, Key::Next, Key::Back], 3);
+        check(&[Key::Back, Key::Back, Key::Back], 1);
+        check(&[Key::Last], 5);
+        check(&[Key::Last, Key::Next], 5);
+        check(&[Key::Last, Key::First], 1);
+        check(&[Key::Up, Key::Down, Key::Faster], 2);
+    }
+
+    #[test]
+    fn it_stands_still_until_it_plays_and_plays_until_the_end() {
+        let mut player = player();
+        player.tick();
+        assert_eq!((player.turn(), player.patience()), (2, None));
+        player.press(Key::Play);
+        assert_eq!(player.patience(), Some(Duration::from_secs(2)));
+        player.tick();
+        assert_eq!(player.turn(), 3);
+        player.press(Key::Back);
+        assert_eq!((player.turn(), player.is_playing), (2, true));
+        player.press(Key::Play);
+        assert_eq!(player.patience(), None);
+        player.press(Key::Play);
+        (0..9).for_each(|_| player.tick());
+        assert_eq!((player.turn(), player.patience()), (5, None));
+        player.press(Key::Play);
+        assert_eq!((player.turn(), player.is_playing), (1, true));
+    }
+
+    #[test]
+    fn a_speed_that_was_given_starts_it_and_keys_change_it() {
+        let mut player = Player::new(1, 5, 1, Some(Speed::parse("4").unwrap()));
+        assert_eq!(player.patience(), Some(Duration::from_millis(250)));
+        player.press(Key::Slower);
+        assert_eq!(player.patience(), Some(Duration::from_millis(500)));
+        assert_eq!(player.status(), "turn 1 of 5  playing, 2 turns/s");
+        (0..20).for_each(|_| player.press(Key::Faster));
+        assert_eq!(player.speed, Speed(64.0));
+        for bad in ["0", "-1", "NaN", "inf", "1000", "fast", ""] {
+            assert!(Speed::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_long_turn_scrolls_within_its_lines_and_the_next_one_starts_at_its_top() {
+        let mut player = player();
+        assert_eq!(player.fit(25, 10), 0);
+        assert_eq!(player.more(), "more below");
+        player.press(Key::Down);
+        player.press(Key::PageDown);
+        assert_eq!((player.fit(25, 10), player.more()), (11, "more above and below"));
+        player.press(Key::PageDown);
+        assert_eq!((player.fit(25, 10), player.more()), (15, "more above"));
+        // The window has grown.
+        assert_eq!((player.fit(25, 30), player.more()), (0, ""));
+        player.fit(25, 10);
+        player.press(Key::PageDown);
+        player.press(Key::PageUp);
+        player.press(Key::Up);
+        assert_eq!(player.scroll, 0);
+        player.press(Key::PageDown);
+        player.press(Key::Next);
+        assert_eq!(player.scroll, 0);
+    }
+
+    #[test]
+    fn it_is_over_when_the_user_says_so() {
+        let mut player = player();
+        assert!(!player.is_over());
+        player.press(Key::Quit);
+        assert!(player.is_over());
+    }
+}

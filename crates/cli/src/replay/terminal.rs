@@ -1,0 +1,218 @@
+//! The terminal: taken, drawn on, asked for keys, and given back as it was.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crossterm::Command;
+use crossterm::cursor::{Hide, MoveTo, Show};
+use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::style::{Attribute, SetAttribute};
+use crossterm::terminal::{
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+    enable_raw_mode, size,
+};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use super::player::Key;
+
+/// Whether the terminal is ours and must be given back.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// How long a signal to end may go unnoticed.
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
+
+/// What came from the user.
+pub(super) enum Input {
+    /// A key that means something.
+    Key(Key),
+    /// Nothing in the time given.
+    Nothing,
+    /// Something after which the screen must be drawn again.
+    Redraw,
+    /// The process is asked to end.
+    End,
+}
+
+/// The terminal while it is ours.
+pub(super) struct Terminal {
+    ended: Arc<AtomicBool>,
+}
+
+impl Terminal {
+    /// Takes the terminal; it is given back when this is dropped, and when the program panics.
+    pub(super) fn take() -> io::Result<Terminal> {
+        let ended = Arc::new(AtomicBool::new(false));
+        for signal in [SIGHUP, SIGINT, SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&ended))?;
+        }
+        enable_raw_mode()?;
+        TAKEN.store(true, Ordering::SeqCst);
+        let terminal = Terminal { ended };
+        send(&[&ansi(&EnterAlternateScreen), &ansi(&Hide)])?;
+        Ok(terminal)
+    }
+
+    /// Columns and rows.
+    pub(super) fn size(&self) -> io::Result<(usize, usize)> {
+        let (columns, rows) = size()?;
+        Ok((usize::from(columns), usize::from(rows)))
+    }
+
+    /// What must be sent to show these lines; the first and the last are bars.
+    pub(super) fn picture(&self, lines: &[String]) -> String {
+        let mut picture = String::new();
+        let last = lines.len().saturating_sub(1);
+        for (row, line) in (0..).zip(lines) {
+            let bar = usize::from(row) == last || row == 0;
+            picture.push_str(&ansi(&MoveTo(0, row)));
+            if bar {
+                picture.push_str(&ansi(&SetAttribute(Attribute::Reverse)));
+            }
+            picture.push_str(line);
+            picture.push_str(&ansi(&SetAttribute(Attribute::Reset)));
+            picture.push_str(&ansi(&Clear(ClearType::UntilNewLine)));
+        }
+        picture
+    }
+
+    /// Waits for a key, for as long as it takes if no time is given.
+    pub(super) fn wait(&self, patience: Option<Duration>) -> io::Result<Input> {
+        let start = Instant::now();
+        loop {
+            if self.ended.load(Ordering::SeqCst) {
+                return Ok(Input::End);
+            }
+            let left = patience.map(|patience| patience.saturating_sub(start.elapsed()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(Input::Nothing);
+            }
+            let pause = left.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT);
+            match event::poll(pause) {
+                Ok(false) => continue,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                other => other?,
+            };
+            match event::read()? {
+                Event::Key(key) if key.kind != KeyEventKind::Release => {
+                    if let Some(key) = meaning(key) {
+                        return Ok(Input::Key(key));
+                    }
+                }
+                Event::Resize(..) => return Ok(Input::Redraw),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Gives the terminal back as it was, if it is ours.
+pub(crate) fn restore() {
+    if TAKEN.swap(false, Ordering::SeqCst) {
+        // Whoever cannot be told any more does not need to be.
+        send(&[&ansi(&Show), &ansi(&LeaveAlternateScreen)]).ok();
+        disable_raw_mode().ok();
+    }
+}
+
+fn send(texts: &[&str]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    for text in texts {
+        io::Write::write_all(&mut stdout, text.as_bytes())?;
+    }
+    io::Write::flush(&mut stdout)
+}
+
+fn ansi(command: &impl Command) -> String {
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    command.write_ansi(&mut text).ok();
+    text
+}
+
+/// What a key is for.
+fn meaning(key: KeyEvent) -> Option<Key> {
+    if key.modifiers.contains(KeyModifiers::CONTROL) {
+        return matches!(key.code, KeyCode::Char('c' | 'd')).then_some(Key::Quit);
+    }
+    Some(match key.code {
+        KeyCode::Right | KeyCode::Enter | KeyCode::Char('n' | 'l') => Key::Next,
+        KeyCode::Left | KeyCode::Backspace | KeyCode::Char('p' | 'b' | 'h') => Key::Back,
+        KeyCode::Home | KeyCode::Char('g') => Key::First,
+        KeyCode::End | KeyCode::Char('G') => Key::Last,
+        KeyCode::Char(' ') => Key::Play,
+        KeyCode::Char('+' | '=') => Key::Faster,
+        KeyCode::Char('-') => Key::Slower,
+        KeyCode::Up | KeyCode::Char('k') => Key::Up,
+        KeyCode::Down | KeyCode::Char('j') => Key::Down,
+        KeyCode::PageUp => Key::PageUp,
+        KeyCode::PageDown => Key::PageDown,
+        KeyCode::Esc | KeyCode::Char('q') => Key::Quit,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::exit::Exit;
+    use crate::panics;
+
+    /// The child of the test below, which gives it a terminal.
+    #[test]
+    #[ignore = "the test below runs it"]
+    fn child() {
+        let exit = panics::guard(|| {
+            let _terminal = Terminal::take().unwrap();
+            panic!("the sky fell");
+        });
+        assert_eq!(exit, Exit::Internal);
+    }
+
+    #[test]
+    fn a_panic_gives_the_terminal_back_before_it_is_reported() {
+        let output = Command::new("python3")
+            .args(["-c", include_str!("../../tests/cli/terminal.py")])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", "replay::terminal::tests::child", "--ignored", "--nocapture"])
+            .args(["--", "the sky fell", ""])
+            .output()
+            .unwrap();
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(told["exit"], 0, "{told}");
+        assert_eq!(told["found"], serde_json::json!([true]), "{told}");
+        assert_eq!(told["raw"][2], false, "{told}");
+        let seen = told["seen"].as_str().unwrap();
+        let at = |text: &str| seen.find(text).unwrap();
+        assert!(at(&ansi(&EnterAlternateScreen)) < at(&ansi(&LeaveAlternateScreen)));
+        assert!(at(&ansi(&LeaveAlternateScreen)) < at("internal error at "));
+    }
+
+    #[test]
+    fn every_key_that_the_screen_names_means_something() {
+        let key = |code| meaning(KeyEvent::new(code, KeyModifiers::NONE));
+        assert_eq!(key(KeyCode::Right), Some(Key::Next));
+        assert_eq!(key(KeyCode::Left), Some(Key::Back));
+        assert_eq!(key(KeyCode::Char(' ')), Some(Key::Play));
+        assert_eq!(key(KeyCode::Char('+')), Some(Key::Faster));
+        assert_eq!(key(KeyCode::Char('-')), Some(Key::Slower));
+        assert_eq!(key(KeyCode::Up), Some(Key::Up));
+        assert_eq!(key(KeyCode::Down), Some(Key::Down));
+        assert_eq!(key(KeyCode::Char('g')), Some(Key::First));
+        assert_eq!(key(KeyCode::Char('G')), Some(Key::Last));
+        assert_eq!(key(KeyCode::Char('q')), Some(Key::Quit));
+        assert_eq!(key(KeyCode::Char('x')), None);
+        let control = |code| meaning(KeyEvent::new(code, KeyModifiers::CONTROL));
+        assert_eq!(control(KeyCode::Char('c')), Some(Key::Quit));
+        assert_eq!(control(KeyCode::Char('q')), None);
+    }
+}

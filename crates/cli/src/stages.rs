@@ -1,0 +1,52 @@
+//! Sessions that are taken to another stage of their life.
+
+use everturn::archive::Progress as Bytes;
+use everturn::layout::Stage;
+
+use crate::commands::Context;
+use crate::error::Stop;
+use crate::exit::Exit;
+use crate::json::Object;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::settings;
+
+/// A line that shows how many bytes of long work are done.
+pub(crate) fn showing<T>(doing: &'static str, work: impl FnOnce(&mut dyn FnMut(Bytes)) -> T) -> T {
+    let line = Progress::new(doing);
+    let done = work(&mut |bytes| line.bytes(bytes.done, bytes.total));
+    line.finish();
+    done
+}
+
+/// Takes the session that `name` means to a stage, and says where it is then.
+pub(crate) fn move_on(context: &mut Context, name: &str, stage: Stage) -> Result<Exit, Stop> {
+    let found = context.find_to_write(name)?;
+    let store = found.root.store();
+    let staged = showing(stage.doing(), |progress| {
+        found.layout.stage(&store, &found.place, stage, settings::now(), progress)
+    });
+    let staged = staged.map_err(|error| found.failed(error))?;
+    found.root.mention_repairs();
+    let path = found.root.shown(&staged.place.path);
+    if context.json {
+        let mut answer = Object::new().text("session", &staged.place.id).text("path", &path);
+        if let Some(name) = &staged.trashed {
+            answer = answer.text("trashed", name);
+        }
+        writeln!(context.out, "{}", answer.close())?;
+    } else {
+        let gone = staged.trashed.as_ref().filter(|_| stage == Stage::Trash);
+        writeln!(context.out, "{}", gone.unwrap_or(&path))?;
+    }
+    context.out.flush()?;
+    if let Some(name) = &staged.trashed {
+        let restore = context.next_command(&format!("restore {name}"));
+        Output::status(&format!("what was there is in the trash; {restore} takes it out again"));
+    }
+    if let Some(overdue) = &staged.overdue {
+        Output::status(&format!("done, but something is left to do: {overdue}"));
+    }
+    found.root.close()?;
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,61 @@
+//! The examples of the README are run as they stand, and print what it says.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::everturn::run;
+
+const README: &str = include_str!("../../../../README.md");
+
+/// The commands of all `console` blocks, each with what it is said to print.
+fn examples() -> Vec<(String, String)> {
+    let mut examples: Vec<(String, String)> = Vec::new();
+    let mut inside = false;
+    let mut lines = README.lines();
+    while let Some(line) = lines.next() {
+        match (inside, line.strip_prefix("$ ")) {
+            (false, _) => inside = line == "```console",
+            (true, _) if line == "```" => inside = false,
+            (true, Some(command)) => {
+                // A line goes on while a quote is open.
+                let mut command = command.to_owned();
+                while command.matches('\'').count() % 2 == 1 {
+                    command.push_str(&format!("\n{}", lines.next().unwrap()));
+                }
+                examples.push((command, String::new()));
+            }
+            (true, None) => {
+                let (_, printed) = examples.last_mut().expect("a command comes first");
+                printed.push_str(&format!("{line}\n"));
+            }
+        }
+    }
+    examples
+}
+
+#[test]
+fn the_examples_print_what_the_readme_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let examples = examples();
+    assert!(examples.len() > 10, "{examples:?}");
+    let binary = Path::new(env!("CARGO_BIN_EXE_everturn"));
+    let path = format!("{}:/usr/bin:/bin", binary.parent().unwrap().display());
+    for (command, printed) in examples {
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(format!("{{ {command}; }} 2>&1")).current_dir(dir.path()).env_clear();
+        shell
+            .env("PATH", &path)
+            .env("HOME", dir.path())
+            .env("EVERTURN_NOW", "2026-01-01T10:00:00Z");
+        shell.stdout(Stdio::piped());
+        let output = run(shell, "");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), printed, "$ {command}");
+    }
+}
+
+#[test]
+fn the_readme_names_every_command() {
+    for name in crate::everturn::command_names().iter().filter(|name| *name != "help") {
+        assert!(README.contains(&format!("everturn {name}")), "the README lacks everturn {name}");
+    }
+}

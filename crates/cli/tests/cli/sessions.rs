@@ -1,0 +1,232 @@
+//! Commands about sessions, where a transcript cannot show it: other processes, streams, roots that nobody may
+//! write to.
+#![expect(clippy::disallowed_methods, reason = "the test looks at the files as anybody would")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::time::SystemTime;
+
+use crate::everturn::{command, run};
+
+fn everturn(root: &Path, words: &[&str]) -> Command {
+    let mut everturn = command(root);
+    everturn.args(words).args(["--root", "."]).env("EVERTURN_NOW", "2026-01-01T10:00:00Z");
+    everturn
+}
+
+/// Runs a command; returns its exit code, stdout and stderr.
+fn outcome(root: &Path, words: &[&str], input: &[u8]) -> (Option<i32>, String, String) {
+    let mut child = everturn(root, words).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input).ok();
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code(), text(stdout), text(stderr))
+}
+
+const TURN: &[u8] = br#"{"actor":"player","narration":"You go.","deltas":[{"scope":"world","deltas":[{"op":"set","path":"gate","value":"open"}]}]}"#;
+
+/// A root with one session of one turn.
+fn root() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(outcome(dir.path(), &["new", "game", "--id", "one"], b"").0, Some(0));
+    assert_eq!(outcome(dir.path(), &["append", "one"], TURN).0, Some(0));
+    dir
+}
+
+/// A process that appends lines, and its answers.
+struct Appender {
+    child: Child,
+    input: ChildStdin,
+    answers: BufReader<std::process::ChildStdout>,
+}
+
+impl Appender {
+    fn start(root: &Path, words: &[&str]) -> Appender {
+        let mut child = everturn(root, words).stdin(Stdio::piped()).spawn().unwrap();
+        let (input, answers) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        Appender { child, input, answers: BufReader::new(answers) }
+    }
+
+    /// Sends a line and waits for its answer; the input stays open.
+    fn send(&mut self, line: &[u8]) -> String {
+        self.input.write_all(&[line, b"\n"].concat()).unwrap();
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).unwrap();
+        answer
+    }
+}
+
+#[test]
+fn each_line_is_answered_before_the_next_one_is_needed() {
+    let dir = root();
+    let mut appender = Appender::start(dir.path(), &["append", "one", "--lines", "--json"]);
+    for turn in 2..5 {
+        let expect = format!("{{\"session\":\"one\",\"turn\":{turn}}}\n");
+        assert_eq!(appender.send(TURN), expect);
+        // It is there for everybody, although its writer still runs.
+        let (code, out, err) = outcome(dir.path(), &["show", "one", "--json"], b"");
+        assert_eq!((code, err.as_str()), (Some(0), ""));
+        assert_eq!(out.lines().count(), turn);
+    }
+    drop(appender.input);
+    assert!(appender.child.wait().unwrap().success());
+}
+
+#[test]
+fn a_turn_that_was_answered_survives_a_kill() {
+    let dir = root();
+    let mut appender = Appender::start(dir.path(), &["append", "one", "--lines", "--json"]);
+    appender.send(TURN);
+    appender.child.kill().unwrap();
+    appender.child.wait().unwrap();
+    let (code, out, _) = outcome(dir.path(), &["append", "one", "--json"], TURN);
+    assert_eq!((code, out.as_str()), (Some(0), "{\"session\":\"one\",\"turn\":3}\n"));
+}
+
+#[test]
+fn a_second_writer_is_told_who_has_the_session() {
+    let dir = root();
+    let mut first = Appender::start(dir.path(), &["append", "one", "--lines"]);
+    first.send(TURN);
+    for words in [&["append", "one"][..], &["snapshot", "one"], &["scene", "start", "one"]] {
+        let (code, out, err) = outcome(dir.path(), words, TURN);
+        assert_eq!((code, out.as_str()), (Some(5), ""), "{words:?}");
+        assert!(err.contains(&format!("pid {}", first.child.id())), "{err}");
+        assert!(err.contains("\nHint: "), "{err}");
+    }
+    drop(first.input);
+    first.child.wait().unwrap();
+    assert_eq!(outcome(dir.path(), &["append", "one"], TURN).0, Some(0));
+}
+
+/// Every file with its content and the time of its last change.
+fn everything(dir: &Path) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let entry = entry.unwrap();
+        let changed = entry.metadata().unwrap().modified().unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            files.insert(entry.path(), (Vec::new(), changed));
+            files.extend(everything(&entry.path()));
+        } else {
+            files.insert(entry.path(), (fs::read(entry.path()).unwrap(), changed));
+        }
+    }
+    files
+}
+
+const READERS: &[&[&str]] = &[
+    &["ls"],
+    &["show", "one"],
+    &["show", "latest", "--json"],
+    &["state", "one"],
+    &["state", "one", "--turn", "1"],
+    &["diff", "one", "0", "1"],
+    &["replay", "one"],
+];
+
+#[test]
+fn commands_that_read_write_nothing() {
+    let dir = root();
+    let before = everything(dir.path());
+    for words in READERS {
+        let (code, _, err) = outcome(dir.path(), words, b"");
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{words:?}");
+    }
+    assert_eq!(everything(dir.path()), before);
+}
+
+#[test]
+fn a_root_without_anything_of_ours_can_be_read() {
+    let dir = root();
+    fs::remove_dir_all(dir.path().join(".everturn")).unwrap();
+    for words in READERS {
+        assert_eq!(outcome(dir.path(), words, b"").0, Some(0), "{words:?}");
+    }
+    assert!(!dir.path().join(".everturn").exists());
+}
+
+#[test]
+fn readers_say_that_commits_wait_until_somebody_may_write() {
+    let dir = root();
+    let file = "sessions/active/one/notes.jsonl";
+    let steps = format!(r#"{{"steps":[{{"append":{{"file":"{file}","lines":[{{"n":1}}]}}}}]}}"#);
+    let mut writer = Appender::start(dir.path(), &["commit", "--written", "sessions/active/one"]);
+    assert!(writer.send(steps.as_bytes()).contains("\"line\":1"));
+    writer.child.kill().unwrap();
+    writer.child.wait().unwrap();
+    for words in READERS {
+        let (code, _, err) = outcome(dir.path(), words, b"");
+        assert_eq!(code, Some(0), "{words:?}");
+        assert!(err.starts_with("1 commit of a process that has not finished"), "{words:?}: {err}");
+    }
+    assert!(!dir.path().join(file).exists());
+    assert_eq!(outcome(dir.path(), &["snapshot", "one"], b"").0, Some(0));
+    assert_eq!(fs::read_to_string(dir.path().join(file)).unwrap(), "{\"n\":1}\n");
+    assert_eq!(outcome(dir.path(), &["ls"], b"").2, "");
+}
+
+#[test]
+fn input_that_is_not_text_is_refused_and_nothing_is_stored() {
+    let dir = root();
+    for (words, input) in [
+        (&["append", "one"][..], &b"{\"actor\":\"\xff\"}"[..]),
+        (&["append", "one", "--lines"], b"{\"actor\":\"\xff\"}\n"),
+        (&["new", "game", "-"], b"\xff"),
+        (&["scene", "start", "one", "-"], b"\xff"),
+    ] {
+        let (code, out, err) = outcome(dir.path(), words, input);
+        assert_eq!((code, out.as_str()), (Some(1), ""), "{words:?}");
+        assert!(err.starts_with("error: cannot read the input: "), "{words:?}: {err}");
+    }
+    assert_eq!(outcome(dir.path(), &["ls", "--json"], b"").1.lines().count(), 1);
+    assert_eq!(outcome(dir.path(), &["show", "one", "--json"], b"").1.lines().count(), 1);
+}
+
+#[test]
+fn a_reader_that_leaves_ends_a_long_transcript_quietly() {
+    let dir = root();
+    let turn = format!("{{\"actor\":\"gm\",\"narration\":\"{}\"}}\n", "long ".repeat(1000));
+    let turns = turn.repeat(60).into_bytes();
+    assert_eq!(outcome(dir.path(), &["append", "one", "--lines"], &turns).0, Some(0));
+    let mut child = everturn(dir.path(), &["show", "one"]).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert_eq!(first, "[1] player  2026-01-01T10:00:00Z\n");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+}
+
+#[test]
+fn deep_json_is_stored_and_shown_as_it_is() {
+    let dir = root();
+    let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
+    let turn = format!(
+        r#"{{"actor":"player","deltas":[{{"scope":"world","deltas":[{{"op":"set","path":"deep","value":{deep}}}]}}]}}"#
+    );
+    let (code, _, err) = outcome(dir.path(), &["append", "one"], turn.as_bytes());
+    assert_eq!(code, Some(0), "{err}");
+    let (code, out, err) = outcome(dir.path(), &["state", "one", "--json"], b"");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains(&format!("\"deep\":{deep}")));
+    assert_eq!(outcome(dir.path(), &["diff", "one", "1", "2"], b"").0, Some(0));
+}
+
+#[test]
+fn the_latest_session_is_the_one_that_was_changed_last() {
+    let dir = root();
+    let mut other = command(dir.path());
+    other.args(["new", "game", "--id", "two", "--root", "."]);
+    other.env("EVERTURN_NOW", "2026-01-02T10:00:00Z");
+    assert_eq!(run(other, "").status.code(), Some(0));
+    let latest = |dir: &Path| outcome(dir, &["state", "latest", "--json"], b"").1;
+    assert!(latest(dir.path()).starts_with("{\"session\":\"two\""));
+    // The times of files say nothing: they change when somebody copies them.
+    let mut touch = Command::new("touch");
+    touch.arg(dir.path().join("sessions/active/one/session.meta.json"));
+    assert!(touch.status().unwrap().success());
+    assert!(latest(dir.path()).starts_with("{\"session\":\"two\""));
+}

@@ -1,0 +1,142 @@
+//! What is wrong with a game session, beyond what any JSON file can have.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::error::GameError;
+use super::names::{Document, Log, SESSIONS, Status, below};
+use super::session::{Session, find};
+use super::survey::{Facts, Place, Unreadable, survey};
+use crate::check::{Checked, Watch};
+use crate::disk::Kind;
+use crate::finding::Finding;
+use crate::names::{FilePath, SessionId};
+use crate::store::{Store, StoreError};
+
+/// How many findings are held back until it is known that nobody wrote meanwhile.
+const HELD_BACK: usize = 10_000;
+
+/// How often a session is looked at again that another process changes meanwhile.
+const TRIES: usize = 3;
+
+/// Checks a session: every line, every document, and whether they fit together.
+///
+/// Nothing is written, and memory does not grow with the session. What cannot be read is a finding.
+pub fn check_session(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    watch: &mut dyn Watch,
+) -> Result<Checked, GameError> {
+    let status = find(store, id)?.ok_or_else(|| GameError::NoSession { id: id.clone() })?;
+    let place = Place::of(&status.session(id));
+    Ok(check_dir(store, &place, watch)?.checked)
+}
+
+/// What checking a directory has looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Looked {
+    pub(crate) checked: Checked,
+    /// The files that need not be looked at again.
+    pub(crate) covered: BTreeSet<FilePath>,
+}
+
+impl Place {
+    /// What the path of a session's directory tells.
+    pub(crate) fn of(dir: &FilePath) -> Place {
+        let mut above = dir.ancestors();
+        let name =
+            |path: Option<FilePath>| path.and_then(|path| path.name()).map(|name| name.to_string());
+        let (status, sessions) = (name(above.next()), name(above.next()));
+        let status = status.and_then(|status| Status::parse(&status));
+        let status = status.filter(|_| sessions.as_deref() == Some(SESSIONS));
+        Place { dir: dir.clone(), id: name(Some(dir.clone())), status }
+    }
+}
+
+/// Whether a directory is that of a session: by its place, or by what is in it.
+pub(crate) fn is_session_dir(store: &Arc<dyn Store>, dir: &FilePath) -> Result<bool, StoreError> {
+    if Place::of(dir).status.is_some() {
+        return Ok(true);
+    }
+    let is = |path: FilePath, kind: Kind| -> Result<bool, StoreError> {
+        Ok(store.stat(&path)?.is_some_and(|stat| stat.kind == kind))
+    };
+    Ok(is(Document::Meta.in_dir(dir), Kind::File)?
+        || (is(Document::World.in_dir(dir), Kind::File)?
+            && is(below(dir, &[Log::Turns.as_str()]), Kind::Dir)?))
+}
+
+/// Checks the session in a directory. What others write meanwhile is no finding: then it is looked at again.
+pub(crate) fn check_dir(
+    store: &Arc<dyn Store>,
+    place: &Place,
+    watch: &mut dyn Watch,
+) -> Result<Looked, GameError> {
+    for attempt in 1.. {
+        let before = metadata(store, place)?;
+        let session = open(store, place)?;
+        let mut held = Held { watch, findings: Some(Vec::new()) };
+        let facts = survey(&session, place, Unreadable::Report, &mut held)?;
+        let findings = held.findings;
+        let steady = facts.checked.findings + facts.checked.warnings == 0
+            || metadata(store, place)? == before;
+        if let Some(findings) = findings {
+            if !steady && attempt < TRIES {
+                continue;
+            }
+            findings.into_iter().for_each(|finding| watch.finding(finding));
+        }
+        let Facts { checked, covered, .. } = facts;
+        return Ok(Looked { checked, covered });
+    }
+    Ok(Looked::default())
+}
+
+/// Opens a session for a look at it, whatever it is called.
+pub(crate) fn open(store: &Arc<dyn Store>, place: &Place) -> Result<Session, GameError> {
+    let named = place.id.as_deref().and_then(|id| SessionId::parse(id).ok());
+    let id = match named {
+        Some(id) => id,
+        None => SessionId::parse("session")?,
+    };
+    Session::open_in(
+        Arc::clone(store),
+        &id,
+        place.status.unwrap_or(Status::Active),
+        place.dir.clone(),
+    )
+}
+
+fn metadata(store: &Arc<dyn Store>, place: &Place) -> Result<Option<Vec<u8>>, StoreError> {
+    match store.read(&Document::Meta.in_dir(&place.dir), 0..u64::MAX) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(StoreError::Missing { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Holds findings back, unless they are too many.
+struct Held<'w> {
+    watch: &'w mut dyn Watch,
+    /// Nothing once they are handed on as they come.
+    findings: Option<Vec<Finding>>,
+}
+
+impl Watch for Held<'_> {
+    fn finding(&mut self, finding: Finding) {
+        match &mut self.findings {
+            Some(findings) if findings.len() < HELD_BACK => findings.push(finding),
+            Some(_) => {
+                for held in self.findings.take().unwrap_or_default() {
+                    self.watch.finding(held);
+                }
+                self.watch.finding(finding);
+            }
+            None => self.watch.finding(finding),
+        }
+    }
+
+    fn file(&mut self, file: &FilePath) {
+        self.watch.file(file);
+    }
+}

@@ -1,0 +1,113 @@
+//! The files of a migrated session.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::checkpoints::Checkpoint;
+use super::frames::Frames;
+use crate::game::error::GameError;
+use crate::game::form::Form;
+use crate::game::meta::Meta;
+use crate::game::names::{Log, LogFile, SnapshotFile};
+use crate::game::snapshot::{Header, Reason, write};
+use crate::game::state::State;
+use crate::game::state_files::state_files;
+use crate::game::turn::TurnLine;
+use crate::game::writer::{BYTES_PER_FILE, TURNS_PER_FILE};
+use crate::names::SessionId;
+use crate::tree::Tree;
+
+type Texts = BTreeMap<String, Vec<u8>>;
+
+/// The state files, and what the metadata say about them.
+pub(super) fn states(
+    state: &State,
+    turn: u64,
+    meta: &mut Meta,
+    files: &mut Texts,
+    now: Timestamp,
+) -> Result<(), GameError> {
+    files.extend(state_files(state, turn, meta, now)?);
+    let place = state.player.at(&["location", "id"]).unwrap_or_else(Tree::null);
+    meta.put_tree(&["current", "locationId"], place);
+    meta.put(&["stats", "npcsEncountered"], &state.world.len_at(&["npcs"]).unwrap_or(0));
+    Ok(())
+}
+
+/// A log that is cut into files as it grows.
+struct Tape {
+    log: Log,
+    first: Option<u64>,
+    text: String,
+}
+
+impl Tape {
+    fn new(log: Log) -> Tape {
+        Tape { log, first: None, text: String::new() }
+    }
+
+    fn add(&mut self, turn: u64, lines: &str, files: &mut Texts) {
+        if lines.is_empty() {
+            return;
+        }
+        let first = *self.first.get_or_insert(turn);
+        self.text.push_str(lines);
+        if turn + 1 - first >= TURNS_PER_FILE || self.text.len() as u64 >= BYTES_PER_FILE {
+            self.close(LogFile::closed(first, turn), files);
+        }
+    }
+
+    fn close(&mut self, file: LogFile, files: &mut Texts) {
+        let name = format!("{}/{}", self.log.as_str(), file.render(self.log));
+        files.insert(name, std::mem::take(&mut self.text).into_bytes());
+        self.first = None;
+    }
+}
+
+pub(super) fn logs(frames: &Frames, files: &mut Texts) {
+    let (mut turns, mut deltas) = (Tape::new(Log::Turns), Tape::new(Log::Deltas));
+    for turn in &frames.turns {
+        let line = TurnLine {
+            turn: turn.number,
+            scene: turn.input.scene.as_deref(),
+            time: turn.time,
+            game_time: turn.input.game_time.as_ref(),
+            events: &turn.events,
+        };
+        turns.add(turn.number, &line.write(&turn.input, Form::Documented), files);
+        let mut lines = String::new();
+        for change in &turn.changes {
+            change.write(Form::Documented, "", &mut lines);
+        }
+        deltas.add(turn.number, &lines, files);
+    }
+    for mut tape in [turns, deltas] {
+        if let Some(first) = tape.first {
+            tape.close(LogFile::current(tape.log, first), files);
+        }
+    }
+}
+
+/// Each snapshot is a beginning of its own: nothing says that the changes are complete.
+pub(super) fn snapshots(
+    id: &SessionId,
+    checkpoints: &Checkpoint,
+    end: &State,
+    last: u64,
+    files: &mut Texts,
+    now: Timestamp,
+) {
+    let mut all = checkpoints.by_turn.clone();
+    all.entry(last).or_insert_with(|| end.clone());
+    for (turn, state) in all {
+        let file = SnapshotFile { turn, program: false };
+        let reason = match checkpoints.reasons.get(&turn) {
+            Some(reason) => Reason::parse(reason),
+            None => Reason::Other("migration".to_owned()),
+        };
+        let header =
+            Header { file, session: id.as_str(), now, reason: &reason, from: None, deltas: 0 };
+        files.insert(format!("snapshots/{}", file.render()), write(&header, &state).into_bytes());
+    }
+}

@@ -1,0 +1,145 @@
+//! Repairs of a session: a plan that can be read first, then commits that keep every original.
+//!
+//! Lines that are no records leave the logs, snapshots and indexes that cannot be used leave the session, states
+//! and metadata are worked out anew. Turns are never renumbered, and what was lost is not made up: that is only
+//! reported. Whatever is changed or removed is kept in the trash, byte for byte, and
+//! [`undo_repair`] puts it back.
+
+mod keep;
+mod logs;
+mod plan;
+mod replay;
+mod snapshots;
+mod states;
+mod undo;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::check::open;
+use super::error::GameError;
+use super::names::Status;
+use super::session::{Session, find};
+use super::survey::{Facts, Place, Unreadable, survey};
+use crate::check::Watch;
+use crate::finding::Finding;
+use crate::names::{FilePath, SessionId};
+use crate::store::{Store, Writer};
+
+use keep::Keeper;
+pub(super) use keep::mark;
+use plan::Plan;
+
+pub use undo::undo_repair;
+
+/// One thing that a repair does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Action {
+    /// The file or directory.
+    pub file: FilePath,
+    /// What is done with it.
+    pub what: String,
+}
+
+/// What a repair has done, or would do.
+#[derive(Debug, Clone, Default)]
+pub struct Repair {
+    /// What is done, in order.
+    pub actions: Vec<Action>,
+    /// What is wrong, before the repair or after it.
+    pub findings: Vec<Finding>,
+    /// Where the originals are kept, if anything was changed.
+    pub kept: Option<FilePath>,
+}
+
+/// Says what a repair would do, and does nothing.
+pub fn plan_repair(store: &Arc<dyn Store>, id: &SessionId) -> Result<Repair, GameError> {
+    let (place, session) = find_session(store, id)?;
+    let (facts, findings) = look(&session, &place)?;
+    let actions = Plan::of(&session, &facts)?.actions(&session, &facts);
+    Ok(Repair { actions, findings, kept: None })
+}
+
+/// Repairs a session. If a file cannot be read, nothing is changed.
+pub fn repair(store: &Arc<dyn Store>, id: &SessionId, now: Timestamp) -> Result<Repair, GameError> {
+    let trash = keep::new_place(store, id, now)?;
+    let writer = lock(store, id, &trash)?;
+    let done = mend(store, id, &trash, &*writer, now);
+    // What went wrong first matters more than whether the lock could be given back.
+    let released = writer.release();
+    let done = done?;
+    released?;
+    Ok(done)
+}
+
+fn mend(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    trash: &FilePath,
+    writer: &dyn Writer,
+    now: Timestamp,
+) -> Result<Repair, GameError> {
+    let (place, session) = find_session(store, id)?;
+    let (facts, findings) = look(&session, &place)?;
+    let plan = Plan::of(&session, &facts)?;
+    let actions = plan.actions(&session, &facts);
+    if actions.is_empty() {
+        return Ok(Repair { actions, findings, kept: None });
+    }
+    let mut keeper = Keeper::new(store, writer, trash, id, &actions, now);
+    logs::mend(&session, &facts, &plan, &mut keeper)?;
+    snapshots::mend(&session, &facts, &plan, &mut keeper, now)?;
+    keeper.flush()?;
+    // States and metadata follow from what is there now, and are written together.
+    let (place, session) = find_session(store, id)?;
+    let (facts, _) = look(&session, &place)?;
+    states::mend(&session, &place, &facts, &mut keeper, now)?;
+    keeper.flush()?;
+    let (place, session) = find_session(store, id)?;
+    let (_, findings) = look(&session, &place)?;
+    Ok(Repair { actions, findings, kept: Some(trash.clone()) })
+}
+
+/// Becomes the one writer of a session and of a place in the trash.
+fn lock(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    trash: &FilePath,
+) -> Result<Box<dyn Writer>, GameError> {
+    let mut scopes: Vec<FilePath> = Status::ALL.iter().map(|status| status.session(id)).collect();
+    scopes.push(trash.clone());
+    Ok(store.lock(&scopes)?)
+}
+
+fn find_session(store: &Arc<dyn Store>, id: &SessionId) -> Result<(Place, Session), GameError> {
+    let status = find(store, id)?.ok_or_else(|| GameError::NoSession { id: id.clone() })?;
+    let place = Place::of(&status.session(id));
+    let session = open(store, &place)?;
+    if let Some(meta) = &session.meta {
+        meta.check_version(id)?;
+    }
+    Ok((place, session))
+}
+
+/// Looks at a session; what cannot be read is an error.
+fn look(session: &Session, place: &Place) -> Result<(Facts, Vec<Finding>), GameError> {
+    let mut found = Found(Vec::new());
+    let facts = survey(session, place, Unreadable::Refuse, &mut found)?;
+    Ok((facts, found.0))
+}
+
+/// How many findings are kept for whoever asked.
+const MOST_FINDINGS: usize = 10_000;
+
+struct Found(Vec<Finding>);
+
+impl Watch for Found {
+    fn finding(&mut self, finding: Finding) {
+        if self.0.len() < MOST_FINDINGS {
+            self.0.push(finding);
+        }
+    }
+
+    fn file(&mut self, _: &FilePath) {}
+}

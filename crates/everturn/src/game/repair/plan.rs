@@ -1,0 +1,192 @@
+//! What is to be done, from what was learned about a session.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Action;
+use crate::game::error::GameError;
+use crate::game::form::Form;
+use crate::game::names::{Document, Log, LogFile, SnapshotFile, scene_path};
+use crate::game::session::Session;
+use crate::game::survey::Facts;
+use crate::game::writer::SNAPSHOT_TURNS;
+use crate::names::{FilePath, SceneId};
+
+/// Logs that are longer than this are not rewritten: they and their copy must fit into one commit.
+pub(super) const LARGEST_LOG: u64 = 256 << 20;
+
+/// The most turns for which lines are made.
+const MOST_LOST: u64 = 10_000;
+
+/// What a snapshot is written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fresh {
+    /// There is none for too long.
+    Stretch,
+    /// It does not follow from the changes before it.
+    Beginning,
+}
+
+/// What is to be done.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    pub(super) logs: BTreeSet<FilePath>,
+    /// Logs that should be rewritten and are too large for that.
+    too_large: Vec<FilePath>,
+    /// Turns of which only the changes are left: the first and the last.
+    pub(super) lost: Option<(u64, u64)>,
+    /// Files that leave the session.
+    pub(super) trash: BTreeSet<FilePath>,
+    /// Turns of which snapshots are written.
+    pub(super) fresh: BTreeMap<u64, Fresh>,
+    pub(super) scenes: BTreeSet<String>,
+}
+
+impl Plan {
+    pub(super) fn of(session: &Session, facts: &Facts) -> Result<Plan, GameError> {
+        let mut plan = Plan::default();
+        for path in &facts.bad_logs {
+            let len = session.store.stat(path)?.map_or(0, |stat| stat.len);
+            if len > LARGEST_LOG {
+                plan.too_large.push(path.clone());
+            } else {
+                plan.logs.insert(path.clone());
+            }
+        }
+        plan.trash.extend(facts.bad_snapshots.iter().cloned());
+        plan.trash.extend(facts.stale_indexes.iter().cloned());
+        if session.form == Form::Program {
+            if facts.wrong_metadata {
+                plan.trash.insert(Document::Meta.in_dir(&session.dir));
+            }
+            return Ok(plan);
+        }
+        plan.lost = lost(facts);
+        plan.fresh = fresh(session, facts, plan.lost.map(|(_, last)| last));
+        plan.scenes.clone_from(&facts.wrong_scenes);
+        Ok(plan)
+    }
+
+    /// The same in words.
+    pub(super) fn actions(&self, session: &Session, facts: &Facts) -> Vec<Action> {
+        let mut actions = Vec::new();
+        let mut add = |file: FilePath, what: String| actions.push(Action { file, what });
+        for file in &self.logs {
+            let what =
+                "lines that are no records are moved out, and each record gets a line of its own";
+            add(file.clone(), what.to_owned());
+        }
+        if let Some((first, last)) = self.lost {
+            let which = if first == last {
+                format!("turn {first}")
+            } else {
+                format!("turns {first} to {last}")
+            };
+            let what =
+                format!("{which}, of which only the changes are left, get lines that say so");
+            add(Log::Turns.dir(&session.dir), what);
+        }
+        for file in &self.trash {
+            let what = if facts.stale_indexes.contains(file) {
+                "moved to the trash, to be made anew"
+            } else {
+                "moved to the trash"
+            };
+            add(file.clone(), what.to_owned());
+        }
+        for (turn, why) in &self.fresh {
+            let file = SnapshotFile { turn: *turn, program: false };
+            let what = match why {
+                Fresh::Stretch => format!("a snapshot of turn {turn} is taken"),
+                Fresh::Beginning => {
+                    format!(
+                        "the state of turn {turn} becomes a beginning of its own, because changes before it are lost or wrong"
+                    )
+                }
+            };
+            add(file.path(&session.dir), what);
+        }
+        for id in &self.scenes {
+            if let Some(file) = scene_file(session, id) {
+                add(file, "the scene is written as the changes tell it".to_owned());
+            }
+        }
+        if facts.wrong_states || (session.meta.is_none() && session.form == Form::Documented) {
+            let what = "the states are worked out from the newest good snapshot and the changes";
+            add(session.dir.clone(), what.to_owned());
+        }
+        let counts = !self.logs.is_empty()
+            || self.lost.is_some()
+            || !self.fresh.is_empty()
+            || !self.trash.is_empty();
+        if session.form == Form::Documented
+            && (facts.wrong_metadata || facts.wrong_states || counts)
+        {
+            add(Document::Meta.in_dir(&session.dir), "counted anew; other fields stay".to_owned());
+        }
+        actions
+    }
+}
+
+pub(super) fn scene_file(session: &Session, id: &str) -> Option<FilePath> {
+    scene_path(&session.dir, &SceneId::parse(id).ok()?).ok()
+}
+
+/// The turns after the last line of the log of which something else is left.
+fn lost(facts: &Facts) -> Option<(u64, u64)> {
+    let logged = facts.recount.last();
+    let states = facts.stored.turn.filter(|_| facts.stored.verified).unwrap_or(0);
+    let snapshots = facts.good_snapshots.iter().map(|(file, _)| file.turn).max().unwrap_or(0);
+    let last = facts.recount.last_change.max(states).max(snapshots);
+    let first = logged.map_or(1, |logged| logged + 1);
+    (last >= first && last > 0).then(|| (first.max(last.saturating_sub(MOST_LOST - 1)), last))
+}
+
+/// The snapshots that are to be written.
+fn fresh(session: &Session, facts: &Facts, lost: Option<u64>) -> BTreeMap<u64, Fresh> {
+    let mut fresh = BTreeMap::new();
+    let stored = facts.stored.turn.filter(|_| facts.stored.verified);
+    let first = facts.good_snapshots.iter().map(|(file, _)| file.turn).chain(stored).min();
+    let last = facts.recount.last().or(lost).unwrap_or(session.turn).max(lost.unwrap_or(0));
+    match first {
+        // No state is known before this turn.
+        Some(first) => {
+            for (from, to) in &facts.stretches {
+                if first >= *to && facts.good_snapshots.iter().any(|(file, _)| file.turn == *to) {
+                    // Nothing is left from which it could follow.
+                    fresh.insert(*to, Fresh::Beginning);
+                }
+                let mut turn = (*from).max(first);
+                if facts.good_snapshots.iter().all(|(file, _)| file.turn != turn) && turn < *to {
+                    fresh.insert(turn, Fresh::Stretch);
+                }
+                while turn + SNAPSHOT_TURNS < *to {
+                    turn += SNAPSHOT_TURNS;
+                    fresh.insert(turn, Fresh::Stretch);
+                }
+            }
+        }
+        None => drop(fresh.insert(last, Fresh::Beginning)),
+    }
+    if facts.good_snapshots.is_empty()
+        && let Some(stored) = stored
+    {
+        fresh.insert(stored, Fresh::Beginning);
+    }
+    for turn in &facts.odd_snapshots {
+        fresh.insert(*turn, Fresh::Beginning);
+    }
+    if let Some(turn) = stored.filter(|_| facts.wrong_states) {
+        fresh.insert(turn, Fresh::Beginning);
+    }
+    fresh
+}
+
+/// The file of turns that takes the next lines.
+pub(super) fn current_turns(session: &Session, first: u64) -> Result<FilePath, GameError> {
+    let files = session.files()?;
+    let open = files.turns.iter().rev().find(|(file, _)| file.last.is_none());
+    Ok(match open {
+        Some((_, path)) => path.clone(),
+        None => LogFile::current(Log::Turns, first).path(Log::Turns, &session.dir),
+    })
+}

@@ -1,0 +1,179 @@
+//! A directory that is built unseen, over several commits, before it is put in its place by the last one.
+
+use std::sync::Arc;
+
+use super::error::GameError;
+use super::writer::turns::replace;
+use crate::archive::Progress;
+use crate::names::{FilePath, SessionId};
+use crate::store::{At, Durability, Step, Store, StoreError, Writer, staging_dir};
+
+/// How many bytes go into one commit, unless a single file or line has more.
+pub(crate) const BATCH_BYTES: u64 = 32 << 20;
+
+/// Where a session of this name is built.
+pub(crate) fn staging_place(id: &SessionId) -> FilePath {
+    staging_dir().join(id.as_name())
+}
+
+/// How the content of a file may be divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// Not at all.
+    Whole,
+    /// Between its lines; the last of them may have no newline.
+    Log,
+    /// Between its lines; the last of them gets a newline if it has none.
+    Lines,
+}
+
+/// A session that is being built, of which a crash leaves nothing that anybody sees.
+pub(crate) struct Staging<'a> {
+    store: &'a Arc<dyn Store>,
+    writer: &'a dyn Writer,
+    pub(crate) dir: FilePath,
+    steps: Vec<Step>,
+    size: u64,
+    batch: u64,
+    state: Progress,
+    progress: &'a mut dyn FnMut(Progress),
+}
+
+impl<'a> Staging<'a> {
+    /// Begins, after clearing away what an attempt that died has left.
+    pub(crate) fn begin(
+        store: &'a Arc<dyn Store>,
+        writer: &'a dyn Writer,
+        id: &SessionId,
+        batch: u64,
+        total: u64,
+        progress: &'a mut dyn FnMut(Progress),
+    ) -> Result<Staging<'a>, StoreError> {
+        let dir = staging_place(id);
+        clear(store, writer, &dir)?;
+        let state = Progress { done: 0, total };
+        let (steps, size) = (Vec::new(), 0);
+        Ok(Staging { store, writer, dir, steps, size, batch, state, progress })
+    }
+
+    /// Adds a file.
+    pub(crate) fn put(&mut self, file: FilePath, bytes: Vec<u8>) -> Result<(), StoreError> {
+        self.add(bytes.len() as u64, replace(file, bytes))
+    }
+
+    fn add(&mut self, len: u64, step: Step) -> Result<(), StoreError> {
+        if self.size + len > self.batch {
+            self.flush()?;
+        }
+        self.steps.push(step);
+        self.size += len;
+        self.state.done += len;
+        (self.progress)(self.state);
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        self.size = 0;
+        self.writer.commit(std::mem::take(&mut self.steps), Durability::Written)?;
+        Ok(())
+    }
+
+    /// Copies the first `len` bytes of a file. Of a log that does not fit into one commit, an incomplete
+    /// last line gets a newline in the copy, because only whole lines are appended.
+    pub(crate) fn copy(
+        &mut self,
+        from: &FilePath,
+        to: &FilePath,
+        len: u64,
+        content: Content,
+    ) -> Result<(), GameError> {
+        if content == Content::Whole || len <= self.batch {
+            let mut bytes = self.read(from, 0..len)?;
+            if content == Content::Lines && bytes.last() != Some(&b'\n') {
+                bytes.push(b'\n');
+            }
+            return Ok(self.put(to.clone(), bytes)?);
+        }
+        let mut at = 0;
+        while at < len {
+            let mut lines = self.read_lines(from, at, len)?;
+            let read = lines.len() as u64;
+            if lines.last() != Some(&b'\n') {
+                lines.push(b'\n');
+            }
+            let file = to.clone();
+            self.add(read, Step::Append { file, at: At::Exactly(at), lines })?;
+            at += read;
+        }
+        Ok(())
+    }
+
+    /// Lines of a file, as many as fit into one commit, at least one.
+    fn read_lines(&self, from: &FilePath, at: u64, len: u64) -> Result<Vec<u8>, GameError> {
+        let mut bytes = Vec::new();
+        loop {
+            let start = at + bytes.len() as u64;
+            let end = len.min(start + self.batch);
+            bytes.extend(self.read(from, start..end)?);
+            if end == len {
+                return Ok(bytes);
+            }
+            if let Some(newline) = bytes.iter().rposition(|byte| *byte == b'\n') {
+                bytes.truncate(newline + 1);
+                return Ok(bytes);
+            }
+        }
+    }
+
+    fn read(&self, from: &FilePath, range: std::ops::Range<u64>) -> Result<Vec<u8>, GameError> {
+        let wanted = range.end - range.start;
+        let bytes = self.store.read(from, range)?;
+        if bytes.len() as u64 != wanted {
+            return Err(StoreError::Changed { file: from.clone() }.into());
+        }
+        Ok(bytes)
+    }
+
+    /// Commits what was added so far, so that it can be read.
+    pub(crate) fn flush(&mut self) -> Result<(), StoreError> {
+        if self.steps.is_empty() { Ok(()) } else { self.commit() }
+    }
+
+    /// Puts the directory in its place, with everything that was added, for good.
+    ///
+    /// `last` are steps that go into the same commit.
+    pub(crate) fn finish(mut self, to: FilePath, last: Vec<Step>) -> Result<(), StoreError> {
+        self.flush()?;
+        let mut steps = last;
+        steps.push(Step::Rename { from: self.dir.clone(), to });
+        self.writer.commit(steps, Durability::Synced)?;
+        Ok(())
+    }
+}
+
+/// Removes what stands in a staging place that is locked.
+pub(crate) fn clear(
+    store: &Arc<dyn Store>,
+    writer: &dyn Writer,
+    dir: &FilePath,
+) -> Result<(), StoreError> {
+    if store.stat(dir)?.is_some() {
+        writer.commit(vec![Step::Remove { path: dir.clone() }], Durability::Written)?;
+    }
+    Ok(())
+}
+
+/// Does what builds a session; if it fails, what was built is cleared away.
+pub(crate) fn built<T>(
+    store: &Arc<dyn Store>,
+    writer: &dyn Writer,
+    id: &SessionId,
+    work: impl FnOnce() -> Result<T, GameError>,
+) -> Result<T, GameError> {
+    let done = work();
+    if done.is_err() {
+        // What cannot be cleared away now is cleared away by the next attempt; nobody sees it.
+        drop(clear(store, writer, &staging_place(id)));
+    }
+    done
+}

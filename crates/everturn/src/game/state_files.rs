@@ -1,0 +1,46 @@
+//! The files that show a state, and what the metadata say about them.
+
+use jiff::Timestamp;
+
+use super::error::GameError;
+use super::meta::{Meta, tree};
+use super::names::{Document, scene_file};
+use super::state::State;
+use super::writer::stamped;
+use crate::checksum::checksum;
+use crate::document::Style;
+use crate::names::SceneId;
+use crate::tree::Tree;
+
+/// The files of the state after `turn`, by their names in the session's directory; the metadata name them and
+/// tell their checksums.
+pub(crate) fn state_files(
+    state: &State,
+    turn: u64,
+    meta: &mut Meta,
+    now: Timestamp,
+) -> Result<Vec<(String, Vec<u8>)>, GameError> {
+    let mut parts = vec![
+        ("worldState", Document::World.as_str().to_owned(), stamped(&state.world, now)),
+        ("playerState", Document::Player.as_str().to_owned(), stamped(&state.player, now)),
+    ];
+    let scene = state.scene.string_at(&["sceneId"]).and_then(|id| SceneId::parse(&id).ok());
+    match scene {
+        Some(id) => {
+            let name = format!("scenes/{}", scene_file(&id)?);
+            parts.push(("currentScene", name, state.scene.clone()));
+        }
+        None => meta.put_tree(&["files", "currentScene"], Tree::null()),
+    }
+    let mut sums = serde_json::Map::new();
+    let mut files = Vec::new();
+    for (field, name, tree) in parts {
+        let bytes = tree.to_text(&Style::PRETTY_RAW).into_bytes();
+        sums.insert(field.to_owned(), format!("crc64:{:016x}", checksum(&[&bytes])).into());
+        meta.put(&["files", field], &name);
+        files.push((name, bytes));
+    }
+    meta.put(&["stateFiles", "turnId"], &turn);
+    meta.put_tree(&["stateFiles", "checksums"], tree(&sums));
+    Ok(files)
+}

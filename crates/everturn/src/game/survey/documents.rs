@@ -1,0 +1,230 @@
+//! Metadata, states and indexes as documents.
+
+use super::{Stored, Survey};
+use crate::checksum::checksum;
+use crate::document;
+use crate::finding::Code;
+use crate::game::error::GameError;
+use crate::game::files::names;
+use crate::game::form::Form;
+use crate::game::meta::Meta;
+use crate::game::names::{Document, below};
+use crate::lines::LARGEST_TEXT;
+use crate::names::FilePath;
+use crate::store::StoreError;
+use crate::tree::{Kind, Tree};
+
+/// What reading a document gives.
+pub(super) enum Read {
+    Missing,
+    /// It is there and cannot be used; that was reported.
+    Bad,
+    /// The value, and the checksum of the file.
+    Good(Tree, String),
+}
+
+impl Survey<'_> {
+    /// Reads a document that should be an object.
+    pub(super) fn document(&mut self, path: &FilePath) -> Result<Read, GameError> {
+        let store = &self.session.store;
+        let Some(stat) = self.readable(path, store.stat(path).map_err(GameError::from))? else {
+            return Ok(Read::Bad);
+        };
+        let Some(stat) = stat else { return Ok(Read::Missing) };
+        if stat.len > LARGEST_TEXT {
+            // Whoever looks at files of any kind looks at this one, too.
+            return Ok(Read::Bad);
+        }
+        self.begin(path);
+        let bytes = self.session.store.read(path, 0..u64::MAX).map_err(GameError::from);
+        let Some(bytes) = self.readable(path, bytes)? else { return Ok(Read::Bad) };
+        let sum = format!("crc64:{:016x}", checksum(&[&bytes]));
+        let document = match document::Document::parse(&bytes) {
+            Ok(document) => document,
+            Err(error) => {
+                self.report(error.finding(path));
+                return Ok(Read::Bad);
+            }
+        };
+        for finding in document.findings(path) {
+            self.report(finding);
+        }
+        let tree = Tree::parse(document.text().trim_start_matches('\u{feff}'));
+        match tree {
+            Ok(tree) if tree.kind() == Kind::Object => Ok(Read::Good(tree, sum)),
+            Ok(tree) => {
+                let message = format!("it is {}, not an object", tree.kind());
+                self.note(path, Code::BadDocument, message);
+                Ok(Read::Bad)
+            }
+            Err(bad) => {
+                self.note(path, Code::BadDocument, bad.to_string());
+                Ok(Read::Bad)
+            }
+        }
+    }
+
+    pub(super) fn metadata_file(&mut self) -> Result<(), GameError> {
+        let path = Document::Meta.in_dir(&self.session.dir);
+        match (self.document(&path)?, self.session.form) {
+            (Read::Missing, Form::Program) => {
+                self.note(&path, Code::NoMetadata, "the session has no metadata");
+            }
+            (Read::Missing, Form::Documented) => {
+                self.facts.wrong_metadata = true;
+                self.note(&path, Code::BadMetadata, "the metadata are missing");
+            }
+            (Read::Bad, _) => self.facts.wrong_metadata = true,
+            (Read::Good(tree, _), form) => {
+                if form == Form::Documented && tree.string_at(&["sessionId"]).is_none() {
+                    self.facts.wrong_metadata = true;
+                    self.note(
+                        &path,
+                        Code::BadMetadata,
+                        "the metadata do not say which session they belong to",
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the state files.
+    pub(super) fn states(&mut self) -> Result<(), GameError> {
+        let own = |document: Document| document.in_dir(&self.session.dir);
+        let (world, player, npcs) =
+            (own(Document::World), own(Document::Player), own(Document::Npcs));
+        let meta = self.meta;
+        let mut stored = Stored {
+            turn: meta
+                .and_then(|meta| meta.number(&["stateFiles", "turnId"]))
+                .or_else(|| meta.and_then(Meta::turn)),
+            verified: true,
+            ..Stored::default()
+        };
+        (stored.world, stored.verified) = self.state(&world, "worldState", true)?;
+        let (player, verified) = self.state(&player, "playerState", true)?;
+        (stored.player, stored.verified) = (player, stored.verified && verified);
+        match self.session.form {
+            Form::Program => (stored.npcs, _) = self.state(&npcs, "npcs", false)?,
+            Form::Documented => {
+                if let Some(path) = self.session.named_file("currentScene") {
+                    let (scene, verified) = self.state(&path, "currentScene", true)?;
+                    (stored.scene, stored.verified) = (scene, stored.verified && verified);
+                } else {
+                    stored.scene = Some(Tree::null());
+                }
+            }
+        }
+        self.facts.stored = stored;
+        Ok(())
+    }
+
+    /// A state, and whether its file is as it was written.
+    fn state(
+        &mut self,
+        path: &FilePath,
+        field: &str,
+        needed: bool,
+    ) -> Result<(Option<Tree>, bool), GameError> {
+        match self.document(path)? {
+            Read::Good(tree, sum) => {
+                let known =
+                    self.meta.and_then(|meta| meta.text(&["stateFiles", "checksums", field]));
+                if let (Some(own), Some(session)) = (&self.place.id, tree.string_at(&["sessionId"]))
+                    && *own != session
+                    && !self.inherited
+                {
+                    self.facts.other_session.get_or_insert(session.clone());
+                    self.note(path, Code::WrongPlace, format!("it belongs to session {session}"));
+                }
+                Ok((Some(tree), known == Some(sum)))
+            }
+            Read::Missing if !needed => Ok((None, true)),
+            Read::Missing => {
+                self.facts.wrong_states = true;
+                self.note(path, Code::MissingFile, "the file is missing");
+                Ok((None, false))
+            }
+            Read::Bad => {
+                self.facts.wrong_states = true;
+                Ok((None, false))
+            }
+        }
+    }
+
+    /// Compares the indexes with what was counted.
+    pub(super) fn indexes(&mut self) -> Result<(), GameError> {
+        let dir = below(&self.session.dir, &["indexes"]);
+        let listed = names(&self.session.store, &dir).map_err(GameError::from);
+        for path in self.readable(&dir, listed)?.unwrap_or_default() {
+            if let Some(reason) = self.stale(&path)? {
+                self.facts.stale_indexes.push(path.clone());
+                self.note(
+                    &path,
+                    Code::StaleIndex,
+                    format!("the index must be made anew: {reason}"),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Why an index cannot be used, if so.
+    fn stale(&mut self, path: &FilePath) -> Result<Option<String>, GameError> {
+        let name = path.name().map(|name| name.to_string()).unwrap_or_default();
+        let Some(total) = index_total(&name) else { return Ok(None) };
+        let bytes = match self.session.store.read(path, 0..LARGEST_TEXT) {
+            Err(StoreError::Missing { .. }) => return Ok(None),
+            other => other.map_err(GameError::from),
+        };
+        self.begin(path);
+        let Some(bytes) = self.readable(path, bytes)? else { return Ok(None) };
+        let tree = match document::Document::parse(&bytes) {
+            Ok(document) => Tree::parse(document.text().trim_start_matches('\u{feff}')),
+            Err(error) => return Ok(Some(error.to_string())),
+        };
+        let Ok(tree) = tree else { return Ok(Some("it is not JSON".to_owned())) };
+        if let (Some(own), Some(session)) = (&self.place.id, tree.string_at(&["sessionId"]))
+            && *own != session
+        {
+            return Ok(Some(format!("it belongs to session {session}")));
+        }
+        if self.blind {
+            return Ok(None);
+        }
+        let said = tree.text_at(&[total]).and_then(|said| said.parse::<u64>().ok());
+        let (now, then) = self.totals(total);
+        // An index may be as old as the states, which are written together with it.
+        Ok(match said {
+            Some(said) if said == now || said == then => None,
+            Some(said) => Some(format!("{total} is {said}, not {now}")),
+            None => Some(format!("{total} is missing")),
+        })
+    }
+
+    /// A number of things now, and when the states were last written.
+    fn totals(&self, total: &str) -> (u64, u64) {
+        let recount = &self.facts.recount;
+        let then = self.facts.stored.turn.unwrap_or(u64::MAX);
+        match total {
+            "totalTurns" => (recount.turns, recount.by_turn.count(then)),
+            "totalEvents" => (recount.events, recount.by_turn.sum(0, then)),
+            "totalScenes" => {
+                (recount.scene_starts.sum(0, u64::MAX), recount.scene_starts.sum(0, then))
+            }
+            _ => (recount.deltas, recount.deltas_by_turn.sum(0, then)),
+        }
+    }
+}
+
+/// What an index counts.
+pub(super) fn index_total(name: &str) -> Option<&'static str> {
+    match name {
+        "turn-index.json" => Some("totalTurns"),
+        "scene-index.json" => Some("totalScenes"),
+        "event-index.json" => Some("totalEvents"),
+        "delta-index.json" => Some("totalDeltas"),
+        _ => None,
+    }
+}

@@ -1,0 +1,296 @@
+//! Layouts: what each kind of session looks like on the disk, behind one shape.
+//!
+//! A [`Layout`] finds its sessions in a store, opens them for reading ([`Reader`]) or writing ([`Editor`]), and
+//! shows them in the types of [`view`](crate::view). A new layout is a module that has one, and a line in
+//! [`ALL`].
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use everturn::layout;
+//! use everturn::store::{MemoryStore, Store};
+//! use everturn::view::New;
+//!
+//! let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+//! let now = "2026-01-01T10:00:00Z".parse()?;
+//! let game = layout::find("game").ok_or("there is no such layout")?;
+//! let mut editor = game.create(&store, &New::with_id("session-one"), now)?;
+//! let turn = r#"{"actor": "player", "events": [{"type": "move", "description": "You go."}]}"#;
+//! assert_eq!(editor.append(turn, now)?.turn, 1);
+//! editor.close(now)?;
+//!
+//! let place = game.places(&store)?.places.remove(0);
+//! let reader = game.open(&store, &place)?;
+//! let entry = reader.entries(1..=1)?.next().ok_or("there is no turn")??;
+//! assert_eq!((entry.kind.as_str(), entry.text.as_str()), ("user", "You go."));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod error;
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::archive::Progress;
+use crate::finding::{Code, Finding};
+use crate::store::Store;
+use crate::view::{
+    Branch, Change, Entry, Forking, New, Place, Places, Staged, State, Summary, Trashed, Written,
+};
+
+pub use error::LayoutError;
+pub(crate) use error::chain;
+
+/// Every layout there is.
+pub static ALL: &[&dyn Layout] = &[&crate::game::GameLayout];
+
+/// The layout of that name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static dyn Layout> {
+    ALL.iter().copied().find(|layout| layout.name() == name)
+}
+
+/// One kind of session on the disk.
+pub trait Layout: Send + Sync {
+    /// Its name, as users write it.
+    fn name(&self) -> &'static str;
+
+    /// Where its sessions are. Only directories are looked at, as far as they tell; a store that has none of
+    /// this kind has no places.
+    fn places(&self, store: &Arc<dyn Store>) -> Result<Places, LayoutError>;
+
+    /// What can be said of a session at a glance, from its metadata.
+    fn summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError>;
+
+    /// All sessions with their summaries. One that cannot be read does not hide the others: it is there, with
+    /// a finding.
+    fn list(&self, store: &Arc<dyn Store>) -> Result<(Vec<Summary>, Vec<Finding>), LayoutError> {
+        let Places { places, findings } = self.places(store)?;
+        let summary = |place: &Place| {
+            self.summary(store, place).unwrap_or_else(|error| self.unreadable(place, &error))
+        };
+        Ok((places.iter().map(summary).collect(), findings))
+    }
+
+    /// The summary of a session about which nothing can be found out.
+    fn unreadable(&self, place: &Place, error: &LayoutError) -> Summary {
+        let finding = Finding {
+            file: place.path.clone(),
+            line: None,
+            offset: None,
+            code: Code::Unreadable,
+            message: format!("cannot be read: {}", chain(error)),
+        };
+        Summary {
+            place: place.clone(),
+            layout: self.name(),
+            title: place.id.clone(),
+            created: None,
+            updated: None,
+            status: "unknown".to_owned(),
+            turns: None,
+            parent: None,
+            findings: vec![finding],
+        }
+    }
+
+    /// Opens a session for reading.
+    fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError>;
+
+    /// Makes a new session and becomes its one writer.
+    fn create(
+        &self,
+        store: &Arc<dyn Store>,
+        new: &New,
+        now: Timestamp,
+    ) -> Result<Box<dyn Editor>, LayoutError> {
+        let _ = (store, new, now);
+        Err(self.not_offered("making new sessions"))
+    }
+
+    /// Becomes the one writer of a session.
+    fn edit(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Editor>, LayoutError> {
+        let _ = (store, place);
+        Err(self.not_offered("writing to sessions"))
+    }
+
+    /// Makes a new session, called `id`, of the turns up to and with `turn`, or of all of them.
+    fn fork(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        how: &Forking,
+        now: Timestamp,
+        _progress: &mut dyn FnMut(Progress),
+    ) -> Result<Branch, LayoutError> {
+        let _ = (store, place, how, now);
+        Err(self.not_offered("forks"))
+    }
+
+    /// Goes back to `turn`; all that was there becomes a branch, which is returned.
+    fn rewind(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        turn: u64,
+        now: Timestamp,
+        _progress: &mut dyn FnMut(Progress),
+    ) -> Result<Branch, LayoutError> {
+        let _ = (store, place, turn, now);
+        Err(self.not_offered("rewinding"))
+    }
+
+    /// Takes a session to another stage of its life; returns where it is then.
+    fn stage(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        stage: Stage,
+        now: Timestamp,
+        _progress: &mut dyn FnMut(Progress),
+    ) -> Result<Staged, LayoutError> {
+        let _ = (store, place, now);
+        Err(self.not_offered(stage.doing()))
+    }
+
+    /// What sessions of this kind are in the trash.
+    fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {
+        let _ = store;
+        Ok(Vec::new())
+    }
+
+    /// Takes something out of the trash, by the name that it has there.
+    fn restore(&self, store: &Arc<dyn Store>, name: &str) -> Result<Place, LayoutError> {
+        let _ = (store, name);
+        Err(self.not_offered("taking sessions out of the trash"))
+    }
+
+    /// Removes something from the trash for good, as it was when somebody looked at it.
+    fn purge(&self, store: &Arc<dyn Store>, trashed: &[Trashed]) -> Result<(), LayoutError> {
+        let _ = (store, trashed);
+        Err(self.not_offered("emptying the trash"))
+    }
+
+    /// The error for what the layout does not offer.
+    fn not_offered(&self, what: &'static str) -> LayoutError {
+        LayoutError::NotOffered { layout: self.name(), what }
+    }
+}
+
+/// What may become of a session as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// It waits to be resumed.
+    Pause,
+    /// It goes on.
+    Resume,
+    /// It is over.
+    Complete,
+    /// It is packed into one file.
+    Archive,
+    /// It is taken out of its archive.
+    Unarchive,
+    /// It is thrown away, and can be had back.
+    Trash,
+}
+
+impl Stage {
+    /// What taking a session there is called.
+    #[must_use]
+    pub fn doing(self) -> &'static str {
+        match self {
+            Stage::Pause => "pausing",
+            Stage::Resume => "resuming",
+            Stage::Complete => "completing",
+            Stage::Archive => "archiving",
+            Stage::Unarchive => "unpacking archives",
+            Stage::Trash => "throwing sessions away",
+        }
+    }
+}
+
+/// A session that is read. It never writes, and never waits for whoever does.
+pub trait Reader: Send {
+    /// The turns whose state can be asked for: the first and the last.
+    fn turns(&self) -> Result<RangeInclusive<u64>, LayoutError>;
+
+    /// What was noticed when the session was opened.
+    fn findings(&self) -> Vec<Finding>;
+
+    /// The entries of a range of turns, in order, while they are read.
+    fn entries(
+        &self,
+        turns: RangeInclusive<u64>,
+    ) -> Result<Box<dyn Stream<Item = Entry> + '_>, LayoutError>;
+
+    /// The changes of a range of turns, in order, while they are read.
+    fn changes(
+        &self,
+        turns: RangeInclusive<u64>,
+    ) -> Result<Box<dyn Stream<Item = Change> + '_>, LayoutError>;
+
+    /// The state after a turn, or after the last one.
+    fn state(&self, turn: Option<u64>) -> Result<State, LayoutError>;
+}
+
+/// Things that are read one after the other, with what was noticed on the way.
+pub trait Stream {
+    /// What is read.
+    type Item;
+
+    /// The next one.
+    fn next(&mut self) -> Option<Result<Self::Item, LayoutError>>;
+
+    /// What was noticed since the last call.
+    fn take_findings(&mut self) -> Vec<Finding>;
+}
+
+/// A session in the hands of its one writer.
+pub trait Editor: Send {
+    /// The name of the layout.
+    fn layout(&self) -> &'static str;
+
+    /// Where the session is.
+    fn place(&self) -> Place;
+
+    /// The last turn.
+    fn turn(&self) -> u64;
+
+    /// What was noticed when the session was opened.
+    fn findings(&self) -> Vec<Finding>;
+
+    /// Stores a turn or message that is given as one JSON object: all of it, or nothing.
+    fn append(&mut self, text: &str, now: Timestamp) -> Result<Written, LayoutError>;
+
+    /// Stores the whole state as it is now.
+    fn snapshot(&mut self, now: Timestamp) -> Result<Written, LayoutError> {
+        let _ = now;
+        Err(LayoutError::NotOffered { layout: self.layout(), what: "snapshots" })
+    }
+
+    /// Takes back the last turns, in a new one.
+    fn undo(&mut self, turns: u64, now: Timestamp) -> Result<Written, LayoutError> {
+        let _ = (turns, now);
+        Err(LayoutError::NotOffered { layout: self.layout(), what: "undoing turns" })
+    }
+
+    /// Begins a scene that is given as one JSON object.
+    fn start_scene(&mut self, text: &str, now: Timestamp) -> Result<Written, LayoutError> {
+        let _ = (text, now);
+        Err(LayoutError::NotOffered { layout: self.layout(), what: "scenes" })
+    }
+
+    /// Ends the scene that goes on; how it ends is given as one JSON object.
+    fn end_scene(&mut self, text: &str, now: Timestamp) -> Result<Written, LayoutError> {
+        let _ = (text, now);
+        Err(LayoutError::NotOffered { layout: self.layout(), what: "scenes" })
+    }
+
+    /// Gives the session back as it is: what is due is written by whoever comes next.
+    fn release(self: Box<Self>) -> Result<(), LayoutError>;
+
+    /// Writes what is due and gives the session back.
+    fn close(self: Box<Self>, now: Timestamp) -> Result<(), LayoutError>;
+}

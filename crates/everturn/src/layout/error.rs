@@ -1,0 +1,75 @@
+//! What can go wrong with a session, whatever its layout, sorted by who must act.
+
+use thiserror::Error;
+
+use crate::names::{FilePath, NameError};
+use crate::store::StoreError;
+
+/// Why a layout could not do what was asked.
+#[derive(Debug, Clone, Error)]
+#[non_exhaustive]
+pub enum LayoutError {
+    /// The store said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A name that cannot be used.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// What was given, or asked for, is not right. Nothing was changed.
+    #[error("{what}")]
+    Request {
+        /// What is wrong.
+        what: String,
+    },
+    /// There is no such session.
+    #[error("there is no session {id}")]
+    NoSession {
+        /// The id.
+        id: String,
+    },
+    /// The id of a new session is taken.
+    #[error("there is a session {id} already, in {path}")]
+    Taken {
+        /// The id.
+        id: String,
+        /// Where it is.
+        path: FilePath,
+    },
+    /// The session has no such turn.
+    #[error("there is no turn {turn}: the session has turns {first} to {last}")]
+    NoTurn {
+        /// The turn that was asked for.
+        turn: u64,
+        /// The first turn whose state is known.
+        first: u64,
+        /// The last turn.
+        last: u64,
+    },
+    /// Stored data cannot be used as they are.
+    #[error("{what}")]
+    Damaged {
+        /// What is wrong, and where.
+        what: String,
+    },
+    /// The layout has no such thing.
+    #[error("sessions of the layout {layout} do not offer {what}")]
+    NotOffered {
+        /// The layout.
+        layout: &'static str,
+        /// What was asked for.
+        what: &'static str,
+    },
+}
+
+impl LayoutError {
+    /// What was given, or asked for, is not right.
+    pub(crate) fn request(what: impl Into<String>) -> LayoutError {
+        LayoutError::Request { what: what.into() }
+    }
+}
+
+/// An error with all its causes, in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| (*cause).source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}

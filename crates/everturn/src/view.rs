@@ -1,0 +1,222 @@
+//! The common view: sessions, entries and states as every layout shows them.
+//!
+//! Each layout decodes what it has on the disk into these few types, so that whatever lists, shows, compares or
+//! replays sessions is written once. See [`layout`](crate::layout) for who makes them.
+
+mod kind;
+
+use jiff::Timestamp;
+
+use crate::delta::{Delta, DeltaError, apply_group, diff};
+use crate::finding::Finding;
+use crate::names::FilePath;
+use crate::tree::Tree;
+
+pub use kind::Kind;
+
+/// Where a session is: enough to open it, known without reading it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The session's id. Other sessions of the same root may have it too.
+    pub id: String,
+    /// Its directory or file below the root, which no other session has.
+    pub path: FilePath,
+}
+
+/// All places of a layout, and what could not be looked at.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    /// The places, in no particular order.
+    pub places: Vec<Place>,
+    /// Names that were refused, directories that could not be read.
+    pub findings: Vec<Finding>,
+}
+
+/// What can be said of a session at a glance.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    /// Where it is.
+    pub place: Place,
+    /// The name of its layout.
+    pub layout: &'static str,
+    /// What people call it.
+    pub title: String,
+    /// When it was made, as its data say.
+    pub created: Option<Timestamp>,
+    /// When it was last changed, as its data say.
+    pub updated: Option<Timestamp>,
+    /// Whether it goes on, in the words of the layout, such as `active`.
+    pub status: String,
+    /// How many turns it has, unless that could not be found out.
+    pub turns: Option<u64>,
+    /// The session it is a branch of.
+    pub parent: Option<String>,
+    /// What is wrong with it, as far as a glance can tell.
+    pub findings: Vec<Finding>,
+}
+
+/// One thing that was said or done.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Its place in the session, counted from 1.
+    pub seq: u64,
+    /// The turn it belongs to.
+    pub turn: u64,
+    /// Its id.
+    pub id: String,
+    /// When it was.
+    pub time: Option<Timestamp>,
+    /// Who spoke or acted.
+    pub speaker: String,
+    /// What kind of entry it is.
+    pub kind: Kind,
+    /// What there is to read.
+    pub text: String,
+    /// The record it was made from.
+    pub raw: Tree,
+}
+
+/// One change of the state.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// The turn it belongs to.
+    pub turn: u64,
+    /// The part of the state that it changes.
+    pub scope: String,
+    /// What changes there.
+    pub delta: Delta,
+}
+
+/// The state after a turn: one JSON value for each scope.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// The turn.
+    pub turn: u64,
+    /// The values by the names of their scopes, in the order of the layout.
+    pub scopes: Vec<(String, Tree)>,
+    /// What was noticed while it was worked out.
+    pub findings: Vec<Finding>,
+}
+
+impl State {
+    /// The value of a scope.
+    #[must_use]
+    pub fn get(&self, scope: &str) -> Option<&Tree> {
+        self.scopes.iter().find(|(name, _)| name == scope).map(|(_, tree)| tree)
+    }
+
+    /// What changes from this state to `later`, scope by scope, with what was there before.
+    ///
+    /// ```
+    /// use everturn::tree::Tree;
+    /// use everturn::view::State;
+    ///
+    /// let state = |turn, text: &str| -> Result<State, everturn::json::Bad> {
+    ///     let scopes = vec![("world".to_owned(), Tree::parse(text)?)];
+    ///     Ok(State { turn, scopes, findings: Vec::new() })
+    /// };
+    /// let changes = state(1, r#"{"day": 1}"#)?.changes_to(&state(4, r#"{"day": 2}"#)?)?;
+    /// assert_eq!(changes[0].delta.to_line(), r#"{"op":"set","path":"day","value":2,"previousValue":1}"#);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn changes_to(&self, later: &State) -> Result<Vec<Change>, DeltaError> {
+        let mut names: Vec<&str> = self.scopes.iter().map(|(name, _)| name.as_str()).collect();
+        for (name, _) in &later.scopes {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        let mut changes = Vec::new();
+        for scope in names {
+            let value = |state: &State| state.get(scope).cloned().unwrap_or_else(Tree::null);
+            let (mut before, after) = (value(self), value(later));
+            let mut deltas = diff(&before, &after);
+            // Making the changes notes what was there before.
+            apply_group(&mut deltas, &mut before).map_err(|(_, error)| error)?;
+            let change = |delta| Change { turn: later.turn, scope: scope.to_owned(), delta };
+            changes.extend(deltas.into_iter().map(change));
+        }
+        Ok(changes)
+    }
+}
+
+/// What a new session starts with.
+#[derive(Debug, Clone)]
+pub struct New {
+    /// Its id.
+    pub id: String,
+    /// What people call it, or whoever plays it.
+    pub name: Option<String>,
+    /// Its settings.
+    pub config: Option<Tree>,
+    /// Whatever else the layout understands, as one object; fields that it does not know are kept.
+    pub fields: Tree,
+}
+
+impl New {
+    /// A session about which nothing else is known.
+    #[must_use]
+    pub fn with_id(id: &str) -> New {
+        New { id: id.to_owned(), name: None, config: None, fields: Tree::object() }
+    }
+}
+
+/// What became of something that was written.
+#[derive(Debug, Clone)]
+pub struct Written {
+    /// The session's last turn afterwards.
+    pub turn: u64,
+    /// The id of what was made, such as a scene or a snapshot, where it has one.
+    pub id: Option<String>,
+    /// What was noticed on the way.
+    pub findings: Vec<Finding>,
+    /// Why something that follows from the turn could not be written although it was due. The turn is safe,
+    /// and the rest is tried again with the next one.
+    pub overdue: Option<String>,
+}
+
+/// What a new session takes over from another.
+#[derive(Debug, Clone, Default)]
+pub struct Forking {
+    /// Its id; without one, the layout finds one that is free.
+    pub id: Option<String>,
+    /// The last turn it takes over; without one, all of them.
+    pub turn: Option<u64>,
+}
+
+/// A session that branched off another.
+#[derive(Debug, Clone)]
+pub struct Branch {
+    /// Where the branch is.
+    pub place: Place,
+    /// The last turn: of a fork, its own; after a rewind, that of the session that went back.
+    pub turn: u64,
+    /// What was noticed on the way.
+    pub findings: Vec<Finding>,
+}
+
+/// A session that was taken to another stage of its life.
+#[derive(Debug, Clone)]
+pub struct Staged {
+    /// Where it is now.
+    pub place: Place,
+    /// The name under which something is in the trash now, if anything is.
+    pub trashed: Option<String>,
+    /// Why something that goes with it could not be done; it can be done later.
+    pub overdue: Option<String>,
+}
+
+/// Something in the trash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trashed {
+    /// The name that it has there.
+    pub name: String,
+    /// The session.
+    pub id: String,
+    /// Where it belongs.
+    pub path: FilePath,
+    /// When it was thrown away.
+    pub time: Timestamp,
+    /// How many bytes it has.
+    pub bytes: u64,
+}

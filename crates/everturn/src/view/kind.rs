@@ -1,0 +1,79 @@
+//! The kinds of entries.
+
+use std::fmt;
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
+        /// What an entry is, from the point of view of whoever reads the session.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        pub enum Kind {
+            $($(#[$doc])* $variant,)*
+            /// Something else, in the words of the record.
+            Other(String),
+        }
+
+        impl Kind {
+            /// The kinds that have a name of their own.
+            pub const NAMED: &[Kind] = &[$(Kind::$variant,)*];
+
+            /// The name that `--json` prints.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Kind::$variant => $text,)*
+                    Kind::Other(other) => other,
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// What the person at the keyboard said or did.
+    User = "user",
+    /// What the model said.
+    Assistant = "assistant",
+    /// What a narrator told.
+    Narrator = "narrator",
+    /// What a character of the story said or did.
+    Npc = "npc",
+    /// What the program itself had to say.
+    System = "system",
+    /// What was said out of character.
+    Ooc = "ooc",
+    /// A tool that was called.
+    ToolCall = "tool_call",
+    /// What a tool answered.
+    ToolResult = "tool_result",
+    /// Something that happened.
+    Event = "event",
+}
+
+impl Kind {
+    /// The kind of that name; names that are not known are kept.
+    #[must_use]
+    pub fn parse(name: &str) -> Kind {
+        let known = Kind::NAMED.iter().find(|kind| kind.as_str() == name);
+        known.cloned().unwrap_or_else(|| Kind::Other(name.to_owned()))
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_means_the_kind_it_is_the_name_of() {
+        for kind in Kind::NAMED {
+            assert_eq!(Kind::parse(kind.as_str()), *kind);
+        }
+        assert_eq!(Kind::parse("oracle"), Kind::Other("oracle".to_owned()));
+        assert_eq!(Kind::parse("oracle").as_str(), "oracle");
+    }
+}

@@ -1,0 +1,108 @@
+//! Errors of the disk at every change and every read: an operation that fails has changed nothing.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use everturn::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
+use everturn::game::GameError;
+use everturn::store::{Store, StoreError};
+
+use super::cases::{self, Case, data, last_turn, model, read_all, visible};
+use super::support::{Files, on_disk};
+
+const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
+
+/// Whether the outcome is open until the store is opened again.
+fn is_open(error: &GameError) -> bool {
+    matches!(error, GameError::Store(StoreError::Poisoned { .. }))
+}
+
+/// Lets one operation fail in one way, at each place; says at how many.
+fn fail(case: &Case, states: &[Files], base: &SimDisk, trouble: Trouble, lasting: bool) -> u64 {
+    let reads = matches!(trouble, Trouble::ReadError(_));
+    let seen: Vec<Files> = states.iter().map(visible).collect();
+    for point in 0.. {
+        let disk = base.fork();
+        let store: Arc<dyn Store> = Arc::new(on_disk(&disk).unwrap());
+        let before = last_turn(&store);
+        let start = if reads { disk.reads() } else { disk.changes() };
+        disk.inject(Fault { at: start + point, trouble, lasting });
+        let acknowledged = Cell::new(0);
+        let outcome = (case.operate)(&store, &acknowledged);
+        let asked = if reads { disk.reads() } else { disk.changes() };
+        disk.heal();
+        drop(store);
+        disk.power_cut(Survival { data: Data::Kept, names: Names::Kept });
+        drop(on_disk(&disk).unwrap());
+        let found = visible(&data(&disk));
+        let what = format!("{}: {trouble:?} at {point}: {outcome:?}", case.name);
+        let acknowledged = acknowledged.get();
+        if case.several {
+            // What follows from a turn may be overdue, so that files are not what they would be otherwise.
+            let store: Arc<dyn Store> = Arc::new(on_disk(&disk).unwrap());
+            read_all(&store).unwrap();
+            let least = before.map(|turn| turn + acknowledged);
+            assert!(last_turn(&store) >= least, "{what}");
+        } else if outcome.is_ok() {
+            assert!(seen.last() == Some(&found), "{what}");
+        } else if outcome.is_err_and(|error| lasting || is_open(&error)) {
+            assert!(seen.contains(&found), "{what}");
+        } else {
+            // When all is done, giving the session back may still fail.
+            assert!(seen.first() == Some(&found) || seen.last() == Some(&found), "{what}");
+            assert!(data(&disk) == found, "{what}: something is left in the staging place");
+        }
+        if asked <= start + point {
+            return point;
+        }
+    }
+    0
+}
+
+fn run(cases: &[Case]) {
+    let mut tried = 0;
+    for case in cases {
+        let states = model(case);
+        let base = SimDisk::new();
+        let store: Arc<dyn Store> = Arc::new(on_disk(&base).unwrap());
+        (case.prepare)(&store);
+        drop(store);
+        for (trouble, lasting) in [
+            (Trouble::Error(EIO), false),
+            (Trouble::Error(ENOSPC), true),
+            (Trouble::Short, false),
+            (Trouble::FlushLost, false),
+            (Trouble::ReadError(EIO), false),
+        ] {
+            tried += fail(case, &states, &base, trouble, lasting);
+        }
+    }
+    println!("fault suite: {tried} failures of the disk");
+    assert!(tried > 200, "only {tried}");
+}
+
+#[test]
+fn turns_that_fail_change_nothing() {
+    run(&cases::turns());
+}
+
+#[test]
+fn moves_that_fail_change_nothing() {
+    run(&cases::life());
+}
+
+#[test]
+fn throwing_away_that_fails_changes_nothing() {
+    run(&cases::trashes());
+}
+
+#[test]
+fn archives_that_fail_change_nothing() {
+    run(&cases::archives());
+}
+
+#[test]
+fn branches_that_fail_change_nothing() {
+    run(&cases::branches());
+}

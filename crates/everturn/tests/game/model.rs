@@ -1,0 +1,318 @@
+//! Random operations on sessions, against a model that keeps the whole state of every turn.
+//!
+//! `EVERTURN_MODEL_SEEDS` says how many seeds are tried.
+
+#[path = "../store/model/random.rs"]
+mod random;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use everturn::check::Watch;
+use everturn::disk::sim::SimDisk;
+use everturn::finding::Finding;
+use everturn::game::{
+    Archiving, Branching, GameWriter, NewScene, SceneEnd, Session, Status, TurnInput, archive, check_session,
+    complete, fork, pause, plan_repair, restore, resume, rewind, trash, unarchive,
+};
+use everturn::names::{FilePath, SessionId};
+use everturn::store::Store;
+use serde_json::{Value, json};
+
+use self::random::Random;
+use super::support::{at, game, id, memory, on_disk};
+
+/// How many operations each seed does.
+const OPERATIONS: usize = 60;
+
+/// How many seeds are tried, unless somebody wants more.
+const SEEDS: u64 = 24;
+
+/// What a check has found.
+#[derive(Default)]
+struct Found(Vec<Finding>);
+
+impl Watch for Found {
+    fn finding(&mut self, finding: Finding) {
+        self.0.push(finding);
+    }
+
+    fn file(&mut self, _file: &FilePath) {}
+}
+
+/// A session as the model has it.
+#[derive(Clone)]
+struct Twin {
+    status: Status,
+    archived: bool,
+    /// The state after each turn, from turn 0.
+    states: Vec<Value>,
+    /// What each turn tells, from turn 1.
+    told: Vec<String>,
+}
+
+struct World {
+    store: Arc<dyn Store>,
+    random: Random,
+    twins: BTreeMap<String, Twin>,
+    clock: i64,
+    forks: u64,
+}
+
+/// The state of a session as a value, without what says when it was written.
+fn value(state: &everturn::game::State) -> Value {
+    let mut value = json!({
+        "world": state.world.to_value().unwrap(),
+        "player": state.player.to_value().unwrap(),
+        "scene": state.scene.to_value().unwrap(),
+    });
+    for scope in ["world", "player"] {
+        value[scope].as_object_mut().unwrap().remove("lastUpdated");
+    }
+    value
+}
+
+impl World {
+    fn new(store: Arc<dyn Store>, seed: u64) -> World {
+        let mut first = game(&store, "session-one");
+        // The first turn makes what the others change.
+        let start = json!({"actor": "gm", "events": [{"type": "start", "description": "It begins."}], "deltas": [
+            {"scope": "world", "deltas": [{"op": "set", "path": "count", "value": 0}, {"op": "set", "path": "flags", "value": {}}]},
+            {"scope": "player", "deltas": [{"op": "set", "path": "bag", "value": []}]}]});
+        let before = value(first.state());
+        first.append(&TurnInput::parse(&start.to_string()).unwrap(), at(0)).unwrap();
+        let states = vec![before, value(first.state())];
+        first.release().unwrap();
+        let (status, told) = (Status::Active, vec!["It begins.".to_owned()]);
+        let twin = Twin { status, archived: false, states, told };
+        let twins = BTreeMap::from([("session-one".to_owned(), twin)]);
+        World { store, random: Random::new(seed), twins, clock: 1, forks: 0 }
+    }
+
+    fn now(&mut self) -> jiff::Timestamp {
+        self.clock += 1;
+        at(self.clock)
+    }
+
+    /// A turn that can be stored, and the state that it leads to.
+    fn turn(&mut self, state: &Value) -> (Value, Value) {
+        let mut after = state.clone();
+        let mut groups = Vec::new();
+        for _ in 0..self.random.below(4) {
+            let number = self.random.below(1000);
+            let flag = format!("f{}", self.random.below(6));
+            let is_set = after["world"]["flags"].get(&flag).is_some();
+            let (scope, delta) = match self.random.below(6) {
+                0 => {
+                    let sum = after["world"]["count"].as_u64().unwrap() + number;
+                    after["world"]["count"] = json!(sum);
+                    ("world", json!({"op": "increment", "path": "count", "value": number}))
+                }
+                1 if is_set => {
+                    after["world"]["flags"].as_object_mut().unwrap().remove(&flag);
+                    ("world", json!({"op": "delete", "path": ["flags", flag]}))
+                }
+                2 => {
+                    after["player"]["bag"].as_array_mut().unwrap().push(json!({"id": number % 5}));
+                    ("player", json!({"op": "push", "path": "bag", "value": {"id": number % 5}}))
+                }
+                3 => {
+                    after["player"]["bag"].as_array_mut().unwrap().retain(|item| item["id"] != number % 5);
+                    ("player", json!({"op": "pull", "path": "bag", "value": {"id": number % 5}}))
+                }
+                4 if after["scene"].is_object() => {
+                    after["scene"]["mood"] = json!(number);
+                    ("scene", json!({"op": "set", "path": "mood", "value": number}))
+                }
+                _ => {
+                    after["world"]["flags"][&flag] = json!({"since": {"turn": number}});
+                    ("world", json!({"op": "set", "path": format!("flags.{flag}"), "value": {"since": {"turn": number}}}))
+                }
+            };
+            groups.push(json!({"scope": scope, "deltas": [delta]}));
+        }
+        let told = format!("Something happens {}.", self.random.below(1_000_000));
+        let kinds = ["move", "talk", "conflict_end", "quest_complete", "talk", "move", "move"];
+        let kind = *self.random.pick(&kinds);
+        let turn = json!({"actor": "player", "events": [{"type": kind, "description": told}], "deltas": groups});
+        (turn, after)
+    }
+
+    fn append(&mut self, name: &str) {
+        let mut game = GameWriter::open(Arc::clone(&self.store), &id(name)).unwrap();
+        for _ in 0..=self.random.below(30) {
+            let state = self.twins[name].states.last().unwrap().clone();
+            let (turn, after) = self.turn(&state);
+            let now = self.now();
+            if self.random.below(10) == 0 {
+                let mut bad = turn.clone();
+                let wrong = json!({"scope": "world", "deltas": [{"op": "increment", "path": "no.such", "value": 1}]});
+                bad["deltas"].as_array_mut().unwrap().push(wrong);
+                let refused = game.append(&TurnInput::parse(&bad.to_string()).unwrap(), now);
+                assert!(refused.is_err());
+                assert_eq!(value(game.state()), state);
+            }
+            let done = game.append(&TurnInput::parse(&turn.to_string()).unwrap(), now).unwrap();
+            assert!(done.overdue.is_none());
+            let told = turn["events"][0]["description"].as_str().unwrap().to_owned();
+            let twin = self.twins.get_mut(name).unwrap();
+            assert_eq!(done.turn, twin.states.len() as u64);
+            twin.states.push(after);
+            twin.told.push(told);
+        }
+        if self.random.below(2) == 0 { game.close(at(self.clock)).unwrap() } else { game.release().unwrap() }
+    }
+
+    /// What only the session itself can tell: a scene, an undo, a snapshot.
+    fn other_turn(&mut self, name: &str) {
+        let now = self.now();
+        let mut game = GameWriter::open(Arc::clone(&self.store), &id(name)).unwrap();
+        let before = game.turn();
+        match self.random.below(4) {
+            0 => drop(game.start_scene(&NewScene::new("social"), now).unwrap()),
+            1 => drop(game.end_scene(&SceneEnd::default(), now)),
+            2 => drop(game.snapshot(now).unwrap()),
+            _ => {
+                let last = self.twins[name].states.len() - 1;
+                let count = 1 + self.random.below(last.min(5));
+                game.undo(count as u64, now).unwrap();
+                let expected = &self.twins[name].states[last - count];
+                assert_eq!(&value(game.state()), expected, "undo of {count} turns");
+            }
+        }
+        game.release().unwrap();
+        let session = self.open(name);
+        let twin = self.twins.get_mut(name).unwrap();
+        for turn in before + 1..=session.turn() {
+            twin.states.push(value(&session.state_at(turn).unwrap().state));
+            let row = session.turns(turn, turn).unwrap().next().unwrap().unwrap();
+            twin.told.push(row.text());
+        }
+    }
+
+    fn branch(&mut self, name: &str) {
+        let now = self.now();
+        let last = self.twins[name].states.len() - 1;
+        let kept = self.random.below(last + 1);
+        let turn = kept as u64;
+        let mut cut = self.twins[name].clone();
+        cut.states.truncate(kept + 1);
+        cut.told.truncate(kept);
+        if self.random.below(2) == 0 {
+            self.forks += 1;
+            let new = format!("fork-{}", self.forks);
+            let how = Branching::new(id(&new), turn);
+            fork(&self.store, &id(name), &how, now, &mut |_| {}).unwrap();
+            cut.status = self.open(&new).status();
+            self.twins.insert(new, cut);
+        } else {
+            let done = rewind(&self.store, &id(name), &Branching::back_to(turn), now, &mut |_| {}).unwrap();
+            let mut whole = self.twins[name].clone();
+            whole.status = self.open(done.branch.as_str()).status();
+            self.twins.insert(done.branch.to_string(), whole);
+            self.twins.insert(name.to_owned(), cut);
+        }
+    }
+
+    fn move_on(&mut self, name: &str) {
+        let (now, session) = (self.now(), id(name));
+        let how = Archiving::default();
+        let store = &self.store;
+        let twin = self.twins.get_mut(name).unwrap();
+        match (twin.status, twin.archived) {
+            (_, true) => {
+                unarchive(store, &session, &how, now, &mut |_| {}).unwrap();
+                twin.archived = false;
+            }
+            (Status::Active, _) => {
+                pause(store, &session, now).unwrap();
+                twin.status = Status::Paused;
+            }
+            (Status::Paused, _) if now.as_second() % 3 == 0 => {
+                complete(store, &session, now).unwrap();
+                twin.status = Status::Completed;
+            }
+            (Status::Paused, _) => {
+                resume(store, &session, now).unwrap();
+                twin.status = Status::Active;
+            }
+            (Status::Completed, _) if now.as_second() % 2 == 0 => {
+                archive(store, &session, &how, now, &mut |_| {}).unwrap();
+                twin.archived = true;
+            }
+            (Status::Completed, _) => {
+                let thrown = trash(store, &session, now).unwrap();
+                assert!(Session::open(Arc::clone(store), &session).is_err());
+                restore(store, &thrown.name).unwrap();
+            }
+        }
+    }
+
+    fn open(&self, name: &str) -> Session {
+        Session::open(Arc::clone(&self.store), &SessionId::parse(name).unwrap()).unwrap()
+    }
+
+    fn step(&mut self) {
+        let names: Vec<String> = self.twins.keys().cloned().collect();
+        let name = self.random.pick(&names).clone();
+        let Twin { status, archived, .. } = self.twins[&name];
+        let plays = status == Status::Active && !archived;
+        match self.random.below(10) {
+            0..=4 if plays => self.append(&name),
+            5..=6 if plays => self.other_turn(&name),
+            7 if plays && self.twins.len() < 6 => self.branch(&name),
+            _ => self.move_on(&name),
+        }
+        self.compare(&name);
+    }
+
+    /// The session is what the model says, at its last turn and at one that is picked.
+    fn compare(&mut self, name: &str) {
+        let twin = self.twins[name].clone();
+        if twin.archived {
+            assert!(Session::open(Arc::clone(&self.store), &id(name)).is_err());
+            return;
+        }
+        let session = self.open(name);
+        let last = twin.states.len() - 1;
+        assert_eq!((session.turn(), session.status()), (last as u64, twin.status), "{name}");
+        assert_eq!(value(&session.resume().unwrap().state), twin.states[last], "{name}");
+        let turn = self.random.below(last + 1);
+        let moment = session.state_at(turn as u64).unwrap();
+        assert_eq!(moment.findings, []);
+        assert_eq!(value(&moment.state), twin.states[turn], "{name}, turn {turn}");
+    }
+
+    /// All sessions are what the model says, at every turn, and check finds nothing wrong with them.
+    fn compare_all(&self) {
+        for (name, twin) in self.twins.iter().filter(|(_, twin)| !twin.archived) {
+            let session = self.open(name);
+            let mut replay = session.replay(1).unwrap();
+            for (state, told) in twin.states.iter().skip(1).zip(&twin.told) {
+                let frame = replay.next().unwrap().unwrap();
+                assert_eq!(frame.turn.text(), *told, "{name}, turn {}", frame.turn.turn);
+                assert_eq!(value(replay.state()), *state, "{name}, turn {}", frame.turn.turn);
+            }
+            assert!(replay.next().is_none());
+            assert_eq!(replay.take_findings(), []);
+            let mut found = Found::default();
+            check_session(&self.store, &id(name), &mut found).unwrap();
+            assert_eq!(found.0, [], "{name}");
+            assert!(plan_repair(&self.store, &id(name)).unwrap().actions.is_empty(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn random_operations_on_sessions_do_what_the_model_does() {
+    let seeds = std::env::var("EVERTURN_MODEL_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
+    for seed in 0..seeds.unwrap_or(SEEDS) {
+        let disk = SimDisk::new();
+        let store = if seed % 4 == 0 { Arc::new(on_disk(&disk).unwrap()) as Arc<dyn Store> } else { memory() };
+        let mut world = World::new(store, seed);
+        for _ in 0..OPERATIONS {
+            world.step();
+        }
+        world.compare_all();
+    }
+}
