@@ -24,6 +24,7 @@ mod draft;
 mod error;
 mod generation;
 mod history;
+mod layout;
 mod log;
 mod names;
 mod narrator;
@@ -47,6 +48,7 @@ pub use dialog::DialogType;
 pub use error::CampaignError;
 pub use generation::{Generation, Rules};
 pub use history::Moment;
+pub use layout::{CampaignLayout, Turn};
 pub use log::{Log, TurnRow};
 pub use narrator::{Narrator, NarratorError, Output, Recorded, Request};
 pub use repair::{Mending, Repair, plan_repair, repair};
@@ -55,7 +57,9 @@ pub use settings::{MOST_CHECKPOINTS, SETTINGS, Setting, SettingKind, settings};
 pub use turn::MAX_RETRIES;
 pub use writer::{CampaignWriter, Played, Submission};
 
+pub(crate) use check::check_dir;
 pub(crate) use create::{new_actor, starter_map};
+pub(crate) use session::is_campaign_dir;
 
 /// Bytes as hexadecimal digits.
 fn hex(bytes: &[u8]) -> String {

@@ -1,6 +1,7 @@
 //! What is wrong with a campaign: its files one by one, and where they contradict each other.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::error::CampaignError;
 use super::log::{Change, ChangeKind, TurnRow};
@@ -9,8 +10,10 @@ use super::session::{Campaign, read_if_there};
 use super::stored::Stored;
 use super::summary::disagreement;
 use super::view::{Fact, View};
+use crate::check::Watch;
 use crate::finding::{Code, Finding};
-use crate::names::FilePath;
+use crate::names::{FilePath, SessionId};
+use crate::store::Store;
 use crate::tree::Kind;
 
 /// The parts of the document that nothing works without.
@@ -36,6 +39,36 @@ const ROW_PARTS: &[(&str, Kind)] = &[
     ("applied_actions", Kind::Array),
     ("state_summary", Kind::Object),
 ];
+
+/// What was looked at, and what is wrong with it.
+pub(crate) struct Checked {
+    pub(crate) files: BTreeSet<FilePath>,
+    /// How many good rows and changes there are.
+    pub(crate) records: u64,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Checks the campaign in a directory.
+pub(crate) fn check_dir(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    dir: &FilePath,
+    watch: &mut dyn Watch,
+) -> Result<Checked, CampaignError> {
+    let campaign = Campaign::open_in(Arc::clone(store), id, dir.clone())?;
+    let mut files = BTreeSet::new();
+    let own = [File::Campaign, File::Log, File::Deltas].map(|file| campaign.file(file));
+    let checkpoints = campaign.checkpoints()?.into_iter().map(|one| one.path(dir));
+    for file in own.into_iter().chain(checkpoints) {
+        if store.stat(&file)?.is_some() {
+            watch.file(&file);
+            files.insert(file);
+        }
+    }
+    let findings = campaign.check()?;
+    let records = (campaign.rows()?.count() + campaign.changes()?.count()) as u64;
+    Ok(Checked { files, records, findings })
+}
 
 impl Campaign {
     /// Everything that is wrong with the campaign.

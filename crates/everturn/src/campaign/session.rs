@@ -63,6 +63,24 @@ pub(crate) fn all_ids(store: &Arc<dyn Store>) -> Result<Vec<SessionId>, Campaign
     Ok(dirs.filter_map(|entry| SessionId::parse(entry.name.as_str()).ok()).collect())
 }
 
+/// The id of the campaign in a directory, if there is one: it stands in a directory called `campaigns`.
+pub(crate) fn is_campaign_dir(
+    store: &Arc<dyn Store>,
+    dir: &FilePath,
+) -> Result<Option<SessionId>, StoreError> {
+    let above = dir.parent().and_then(|above| above.name());
+    if above != campaigns_dir().name() {
+        return Ok(None);
+    }
+    let id = dir.name().and_then(|name| SessionId::parse(name.as_str()).ok());
+    for file in [File::Campaign, File::Log] {
+        if store.stat(&file.in_dir(dir))?.is_some() {
+            return Ok(id);
+        }
+    }
+    Ok(None)
+}
+
 /// A file that may be missing.
 pub(crate) fn read_if_there(
     store: &Arc<dyn Store>,
@@ -79,7 +97,15 @@ impl Campaign {
     /// Opens a campaign. One whose document is damaged opens, too: its rows can be read, and
     /// [`Campaign::findings`] says what is wrong.
     pub fn open(store: Arc<dyn Store>, id: &SessionId) -> Result<Campaign, CampaignError> {
-        let dir = campaign_dir(id);
+        Campaign::open_in(store, id, campaign_dir(id))
+    }
+
+    /// Opens the campaign in a directory.
+    pub(crate) fn open_in(
+        store: Arc<dyn Store>,
+        id: &SessionId,
+        dir: FilePath,
+    ) -> Result<Campaign, CampaignError> {
         let file = File::Campaign.in_dir(&dir);
         let mut findings = Vec::new();
         let mut note = |code: Code, message: String| {

@@ -87,7 +87,7 @@ fn states() -> Vec<Vec<Files>> {
 
 fn open_store(disk: &SimDisk) -> Arc<dyn Store> {
     let holder = Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
-    let options = Options { holder, log_size: 24 << 10, log_most: 32 << 10 };
+    let options = Options { log_size: 24 << 10, log_most: 32 << 10, ..Options::new(holder) };
     Arc::new(FileStore::open(Arc::new(disk.process()), options).unwrap())
 }
 
@@ -106,7 +106,7 @@ fn by_campaign(files: &Files) -> BTreeMap<String, Files> {
 /// Plays until the disk crashes; tells how many operations were acknowledged.
 fn play_until(disk: &SimDisk) -> usize {
     let holder = Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
-    let options = Options { holder, log_size: 24 << 10, log_most: 32 << 10 };
+    let options = Options { log_size: 24 << 10, log_most: 32 << 10, ..Options::new(holder) };
     let Ok(store) = FileStore::open(Arc::new(disk.process()), options) else { return 0 };
     let store: Arc<dyn Store> = Arc::new(store);
     OPS.iter().take_while(|op| op(&store).is_ok()).count()

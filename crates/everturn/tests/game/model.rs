@@ -12,8 +12,8 @@ use everturn::check::Watch;
 use everturn::disk::sim::SimDisk;
 use everturn::finding::Finding;
 use everturn::game::{
-    Archiving, Branching, GameWriter, NewScene, SceneEnd, Session, Status, TurnInput, archive, check_session,
-    complete, fork, pause, plan_repair, restore, resume, rewind, trash, unarchive,
+    Archiving, Branching, GameWriter, NewScene, SceneEnd, Session, Status, TurnInput, archive,
+    check_session, complete, fork, pause, plan_repair, restore, resume, rewind, trash, unarchive,
 };
 use everturn::names::{FilePath, SessionId};
 use everturn::store::Store;
@@ -117,7 +117,10 @@ impl World {
                     ("player", json!({"op": "push", "path": "bag", "value": {"id": number % 5}}))
                 }
                 3 => {
-                    after["player"]["bag"].as_array_mut().unwrap().retain(|item| item["id"] != number % 5);
+                    after["player"]["bag"]
+                        .as_array_mut()
+                        .unwrap()
+                        .retain(|item| item["id"] != number % 5);
                     ("player", json!({"op": "pull", "path": "bag", "value": {"id": number % 5}}))
                 }
                 4 if after["scene"].is_object() => {
@@ -126,7 +129,10 @@ impl World {
                 }
                 _ => {
                     after["world"]["flags"][&flag] = json!({"since": {"turn": number}});
-                    ("world", json!({"op": "set", "path": format!("flags.{flag}"), "value": {"since": {"turn": number}}}))
+                    (
+                        "world",
+                        json!({"op": "set", "path": format!("flags.{flag}"), "value": {"since": {"turn": number}}}),
+                    )
                 }
             };
             groups.push(json!({"scope": scope, "deltas": [delta]}));
@@ -160,7 +166,11 @@ impl World {
             twin.states.push(after);
             twin.told.push(told);
         }
-        if self.random.below(2) == 0 { game.close(at(self.clock)).unwrap() } else { game.release().unwrap() }
+        if self.random.below(2) == 0 {
+            game.close(at(self.clock)).unwrap()
+        } else {
+            game.release().unwrap()
+        }
     }
 
     /// What only the session itself can tell: a scene, an undo, a snapshot.
@@ -206,7 +216,8 @@ impl World {
             cut.status = self.open(&new).status();
             self.twins.insert(new, cut);
         } else {
-            let done = rewind(&self.store, &id(name), &Branching::back_to(turn), now, &mut |_| {}).unwrap();
+            let done = rewind(&self.store, &id(name), &Branching::back_to(turn), now, &mut |_| {})
+                .unwrap();
             let mut whole = self.twins[name].clone();
             whole.status = self.open(done.branch.as_str()).status();
             self.twins.insert(done.branch.to_string(), whole);
@@ -308,7 +319,11 @@ fn random_operations_on_sessions_do_what_the_model_does() {
     let seeds = std::env::var("EVERTURN_MODEL_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
     for seed in 0..seeds.unwrap_or(SEEDS) {
         let disk = SimDisk::new();
-        let store = if seed % 4 == 0 { Arc::new(on_disk(&disk).unwrap()) as Arc<dyn Store> } else { memory() };
+        let store = if seed % 4 == 0 {
+            Arc::new(on_disk(&disk).unwrap()) as Arc<dyn Store>
+        } else {
+            memory()
+        };
         let mut world = World::new(store, seed);
         for _ in 0..OPERATIONS {
             world.step();
