@@ -13,7 +13,14 @@ use crate::json::Object;
 use crate::{input, settings};
 
 /// Replay recorded answers through a campaign, or choose who acts
+///
+/// What a campaign has in common with other sessions is done by the commands for all of them: show, state,
+/// append, undo, rewind, fork and so on. `everturn settings` changes its settings.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  everturn campaign replay-outputs camp_0001 < outputs.jsonl
+  everturn campaign actor camp_0001 pc_002")]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: What,

@@ -8,7 +8,7 @@ use super::create::claim;
 use super::draft::Draft;
 use super::error::CampaignError;
 use super::log::Change;
-use super::names::{Checkpoint, File, campaign_dir};
+use super::names::{CampaignFile, Checkpoint, campaign_dir};
 use super::session::{Campaign, read_if_there};
 use super::stored::Stored;
 use super::writer::CampaignWriter;
@@ -106,10 +106,10 @@ impl Cut {
 
     /// What a file of the campaign becomes; nothing, if it goes.
     fn file(&self, name: &str, bytes: Vec<u8>) -> Option<Vec<u8>> {
-        if name == File::Log.as_str() {
+        if name == CampaignFile::Log.as_str() {
             return Cut::head(&bytes, self.log);
         }
-        if name == File::Deltas.as_str() {
+        if name == CampaignFile::Deltas.as_str() {
             return Cut::head(&bytes, self.changes);
         }
         Some(bytes)
@@ -118,7 +118,7 @@ impl Cut {
     /// The steps that cut a campaign back.
     fn steps(&self, campaign: &Campaign) -> Result<Vec<Step>, CampaignError> {
         let mut steps = Vec::new();
-        for file in [File::Log, File::Deltas] {
+        for file in [CampaignFile::Log, CampaignFile::Deltas] {
             let path = campaign.file(file);
             let Some(bytes) = read_if_there(&campaign.store, &path)? else { continue };
             let length = bytes.len();
@@ -132,7 +132,7 @@ impl Cut {
             && !stored.tree.is_same(&self.state)
         {
             let bytes = stored.with(self.state.clone()).bytes();
-            steps.push(replace(campaign.file(File::Campaign), bytes));
+            steps.push(replace(campaign.file(CampaignFile::Campaign), bytes));
         }
         for checkpoint in campaign.checkpoints()? {
             if checkpoint.turn > self.turn {
@@ -164,7 +164,7 @@ fn copy(
         let Some(target) = file.moved(&campaign.dir, &dir) else { continue };
         let inside = file.as_str().strip_prefix(campaign.dir.as_str()).unwrap_or_default();
         let name = inside.trim_start_matches('/');
-        if name == File::Campaign.as_str() || name == File::Lineage.as_str() {
+        if name == CampaignFile::Campaign.as_str() || name == CampaignFile::Lineage.as_str() {
             continue;
         }
         let checkpoint = name.strip_prefix("checkpoints/").and_then(Checkpoint::parse);
@@ -182,11 +182,11 @@ fn copy(
     let mut draft = Draft::new(state.clone());
     draft.set(&["id"], id.as_str())?;
     let document = stored.with(draft.into_parts().0);
-    steps.push(replace(File::Campaign.in_dir(&dir), document.bytes()));
+    steps.push(replace(CampaignFile::Campaign.in_dir(&dir), document.bytes()));
     let lineage = json!({"parent": campaign.id.as_str(), "turn": turn, "kind": kind});
     let lineage = Stored::new(&json!({"lineage": lineage}));
     let lineage = lineage.map(|lineage| lineage.bytes()).unwrap_or_default();
-    steps.push(replace(File::Lineage.in_dir(&dir), lineage));
+    steps.push(replace(CampaignFile::Lineage.in_dir(&dir), lineage));
     writer.commit(steps, Durability::Synced)?;
     writer.release()?;
     Ok(Branched { id, turn, findings: Vec::new() })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::error::CampaignError;
 use super::log::{Change, ChangeKind, TurnRow};
-use super::names::File;
+use super::names::CampaignFile;
 use super::session::{Campaign, read_if_there};
 use super::stored::Stored;
 use super::summary::disagreement;
@@ -57,7 +57,8 @@ pub(crate) fn check_dir(
 ) -> Result<Checked, CampaignError> {
     let campaign = Campaign::open_in(Arc::clone(store), id, dir.clone())?;
     let mut files = BTreeSet::new();
-    let own = [File::Campaign, File::Log, File::Deltas].map(|file| campaign.file(file));
+    let own = [CampaignFile::Campaign, CampaignFile::Log, CampaignFile::Deltas]
+        .map(|file| campaign.file(file));
     let checkpoints = campaign.checkpoints()?.into_iter().map(|one| one.path(dir));
     for file in own.into_iter().chain(checkpoints) {
         if store.stat(&file)?.is_some() {
@@ -87,7 +88,7 @@ impl Campaign {
     }
 
     fn check_document(&self, findings: &mut Vec<Finding>) -> Result<(), CampaignError> {
-        let file = self.file(File::Campaign);
+        let file = self.file(CampaignFile::Campaign);
         let view = self.view()?;
         if let Some(stored) = &self.stored {
             findings.extend(stored.findings(&file));
@@ -156,7 +157,7 @@ impl Campaign {
         for change in &mut changes {
             let Change { turn, kind, span: (offset, _), .. } = change?;
             if kind.has_row() && !turns.contains(&turn) {
-                let (file, code) = (self.file(File::Deltas), Code::BadChange);
+                let (file, code) = (self.file(CampaignFile::Deltas), Code::BadChange);
                 let message = format!("a change of turn {turn}, which the log does not have");
                 findings.push(Finding { file, line: None, offset: Some(offset), code, message });
             }
@@ -213,7 +214,7 @@ impl Campaign {
     }
 
     fn at(&self, row: &TurnRow, code: Code, message: String) -> Finding {
-        let file = self.file(File::Log);
+        let file = self.file(CampaignFile::Log);
         Finding { file, line: row.line, offset: Some(row.offset), code, message }
     }
 }

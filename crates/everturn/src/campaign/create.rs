@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::CampaignError;
 use super::generation::{Generation, Rules};
-use super::names::{File, campaign_dir, campaign_id, campaign_number};
+use super::names::{CampaignFile, campaign_dir, campaign_id, campaign_number};
 use super::session::all_ids;
 use super::settings::settings;
 use super::stamp::stamp;
@@ -163,7 +163,7 @@ pub fn create(
     let (id, writer) = claim(store, new.id.as_ref())?;
     let stored = Stored::new(&new.document(&id, now)?)
         .ok_or_else(|| CampaignError::input("the campaign cannot be written"))?;
-    let file = File::Campaign.in_dir(&campaign_dir(&id));
+    let file = CampaignFile::Campaign.in_dir(&campaign_dir(&id));
     let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
     let step = Step::Replace { file, expect, bytes: stored.bytes(), secrecy };
     writer.commit(vec![step], Durability::Synced)?;

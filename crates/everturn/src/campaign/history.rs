@@ -6,7 +6,7 @@ use super::dialog::{DialogType, Source};
 use super::draft::Draft;
 use super::error::CampaignError;
 use super::log::{Change, ChangeKind, TurnRow};
-use super::names::{File, turn_id};
+use super::names::{CampaignFile, turn_id};
 use super::session::Campaign;
 use super::stamp::stamp;
 use super::summary::{characters, disagreement};
@@ -68,7 +68,7 @@ impl Campaign {
     }
 
     fn finding(&self, row: &TurnRow, code: Code, message: String) -> Finding {
-        let file = self.file(File::Log);
+        let file = self.file(CampaignFile::Log);
         Finding { file, line: row.line, offset: Some(row.offset), code, message }
     }
 
@@ -109,7 +109,7 @@ impl Campaign {
     }
 
     pub(crate) fn bad_change(&self, change: &Change, error: &DeltaError) -> Finding {
-        let (file, offset) = (self.file(File::Deltas), Some(change.span.0));
+        let (file, offset) = (self.file(CampaignFile::Deltas), Some(change.span.0));
         let message = format!("a change that cannot be taken back: {error}");
         Finding { file, line: None, offset, code: Code::BadChange, message }
     }

@@ -35,7 +35,7 @@ pub(crate) fn below(dir: &FilePath, name: &str) -> FilePath {
 
 /// The files of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum File {
+pub(crate) enum CampaignFile {
     /// The state.
     Campaign,
     /// One row per turn.
@@ -46,13 +46,13 @@ pub(crate) enum File {
     Lineage,
 }
 
-impl File {
+impl CampaignFile {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            File::Campaign => "campaign.json",
-            File::Log => "turn_log.jsonl",
-            File::Deltas => "turn_deltas.jsonl",
-            File::Lineage => "everturn.json",
+            CampaignFile::Campaign => "campaign.json",
+            CampaignFile::Log => "turn_log.jsonl",
+            CampaignFile::Deltas => "turn_deltas.jsonl",
+            CampaignFile::Lineage => "everturn.json",
         }
     }
 

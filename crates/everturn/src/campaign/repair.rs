@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::error::CampaignError;
 use super::log::{Change, Record};
-use super::names::{File, below, campaign_dir};
+use super::names::{CampaignFile, below, campaign_dir};
 use super::session::{Campaign, read_if_there};
 use super::stored::Stored;
 use crate::lines::{Item, Scan};
@@ -40,7 +40,7 @@ pub struct Repair {
 pub fn plan_repair(store: &Arc<dyn Store>, id: &SessionId) -> Result<Repair, CampaignError> {
     let campaign = Campaign::open(Arc::clone(store), id)?;
     let mut mendings = Vec::new();
-    for file in [File::Log, File::Deltas] {
+    for file in [CampaignFile::Log, CampaignFile::Deltas] {
         mendings.extend(mend_lines(&campaign, file)?);
     }
     for checkpoint in campaign.checkpoints()? {
@@ -52,7 +52,7 @@ pub fn plan_repair(store: &Arc<dyn Store>, id: &SessionId) -> Result<Repair, Cam
         }
     }
     if campaign.stored.is_none() {
-        let file = campaign.file(File::Campaign);
+        let file = campaign.file(CampaignFile::Campaign);
         let (bytes, what) = rebuild::document(&campaign)?;
         let before = read_if_there(store, &file)?;
         mendings.push(Mending { file, what, before, after: Some(bytes) });
@@ -115,7 +115,7 @@ fn free_place(
 }
 
 /// A log in which every record has its own line, and nothing else stands.
-fn mend_lines(campaign: &Campaign, file: File) -> Result<Option<Mending>, CampaignError> {
+fn mend_lines(campaign: &Campaign, file: CampaignFile) -> Result<Option<Mending>, CampaignError> {
     let path = campaign.file(file);
     let Some(before) = read_if_there(&campaign.store, &path)? else { return Ok(None) };
     let failed = StoreError::io("read", &path);
@@ -127,7 +127,7 @@ fn mend_lines(campaign: &Campaign, file: File) -> Result<Option<Mending>, Campai
             Item::Finding(_) => findings += 1,
             Item::Record(record) => {
                 let text = record.text().unwrap_or_default();
-                if file == File::Deltas && !belongs(campaign, text) {
+                if file == CampaignFile::Deltas && !belongs(campaign, text) {
                     dropped += 1;
                     continue;
                 }

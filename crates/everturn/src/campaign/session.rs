@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::error::CampaignError;
 use super::generation::Generation;
 use super::log::{Change, From, Log, TurnRow};
-use super::names::{Checkpoint, File, campaign_dir, campaign_number, campaigns_dir};
+use super::names::{CampaignFile, Checkpoint, campaign_dir, campaign_number, campaigns_dir};
 use super::stored::Stored;
 use super::view::View;
 use crate::disk::Kind;
@@ -42,7 +42,7 @@ pub fn list(store: &Arc<dyn Store>) -> Result<Vec<SessionId>, CampaignError> {
     let mut ids = Vec::new();
     for id in all_ids(store)? {
         let dir = campaign_dir(&id);
-        for file in [File::Campaign, File::Log] {
+        for file in [CampaignFile::Campaign, CampaignFile::Log] {
             if store.stat(&file.in_dir(&dir))?.is_some() {
                 ids.push(id);
                 break;
@@ -73,7 +73,7 @@ pub(crate) fn is_campaign_dir(
         return Ok(None);
     }
     let id = dir.name().and_then(|name| SessionId::parse(name.as_str()).ok());
-    for file in [File::Campaign, File::Log] {
+    for file in [CampaignFile::Campaign, CampaignFile::Log] {
         if store.stat(&file.in_dir(dir))?.is_some() {
             return Ok(id);
         }
@@ -106,7 +106,7 @@ impl Campaign {
         id: &SessionId,
         dir: FilePath,
     ) -> Result<Campaign, CampaignError> {
-        let file = File::Campaign.in_dir(&dir);
+        let file = CampaignFile::Campaign.in_dir(&dir);
         let mut findings = Vec::new();
         let mut note = |code: Code, message: String| {
             findings.push(Finding { file: file.clone(), line: None, offset: None, code, message });
@@ -120,7 +120,7 @@ impl Campaign {
                 }
                 Err(error) => return Err(error),
             },
-            None if store.stat(&File::Log.in_dir(&dir))?.is_some() => {
+            None if store.stat(&CampaignFile::Log.in_dir(&dir))?.is_some() => {
                 note(Code::BadDocument, "it is missing".to_owned());
                 None
             }
@@ -194,20 +194,20 @@ impl Campaign {
 
     /// The rows of the log, oldest first, with what was noticed on the way in their `findings`.
     pub fn rows(&self) -> Result<Log<TurnRow>, CampaignError> {
-        Log::open(&self.store, &self.file(File::Log), From::Start)
+        Log::open(&self.store, &self.file(CampaignFile::Log), From::Start)
     }
 
     /// The rows of the log, newest first. The last ones cost nothing but themselves.
     pub fn rows_back(&self) -> Result<Log<TurnRow>, CampaignError> {
-        Log::open(&self.store, &self.file(File::Log), From::End)
+        Log::open(&self.store, &self.file(CampaignFile::Log), From::End)
     }
 
     pub(crate) fn changes(&self) -> Result<Log<Change>, CampaignError> {
-        Log::open(&self.store, &self.file(File::Deltas), From::Start)
+        Log::open(&self.store, &self.file(CampaignFile::Deltas), From::Start)
     }
 
     pub(crate) fn changes_back(&self) -> Result<Log<Change>, CampaignError> {
-        Log::open(&self.store, &self.file(File::Deltas), From::End)
+        Log::open(&self.store, &self.file(CampaignFile::Deltas), From::End)
     }
 
     /// The last row that has a number.
@@ -217,7 +217,7 @@ impl Campaign {
 
     /// Where the campaign comes from, if it is a branch.
     pub fn lineage(&self) -> Result<Option<Lineage>, CampaignError> {
-        let file = self.file(File::Lineage);
+        let file = self.file(CampaignFile::Lineage);
         let Some(bytes) = read_if_there(&self.store, &file)? else { return Ok(None) };
         let tree = Stored::parse(&file, &bytes)?.tree;
         let text = |key: &str| tree.string_at(&["lineage", key]);
@@ -241,7 +241,7 @@ impl Campaign {
         Ok(found)
     }
 
-    pub(crate) fn file(&self, file: File) -> FilePath {
+    pub(crate) fn file(&self, file: CampaignFile) -> FilePath {
         file.in_dir(&self.dir)
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::draft::Draft;
 use super::error::CampaignError;
 use super::log::{Change, ChangeKind};
-use super::names::{Checkpoint, File, campaign_dir, world_dir, world_file};
+use super::names::{CampaignFile, Checkpoint, campaign_dir, world_dir, world_file};
 use super::narrator::Narrator;
 use super::session::{Campaign, read_if_there};
 use super::settings;
@@ -120,14 +120,14 @@ impl CampaignWriter {
     pub(crate) fn look(&mut self) -> Result<(), CampaignError> {
         let campaign = &self.campaign;
         let store = &campaign.store;
-        let log = campaign.file(File::Log);
+        let log = campaign.file(CampaignFile::Log);
         self.log_end = store.stat(&log)?.map_or(0, |stat| stat.len);
         let tail = match self.log_end {
             0 => Vec::new(),
             end => store.read(&log, end.saturating_sub(2)..end)?,
         };
         self.line_end = if tail == b"\r\n" { LineEnd::CrLf } else { LineEnd::Lf };
-        self.has_changes = store.stat(&campaign.file(File::Deltas))?.is_some();
+        self.has_changes = store.stat(&campaign.file(CampaignFile::Deltas))?.is_some();
         self.checkpoints = campaign.checkpoints()?;
         self.recent.clear();
         for row in campaign.rows_back()?.take(RECENT) {
@@ -139,8 +139,9 @@ impl CampaignWriter {
     /// Looks again, if another program has written meanwhile.
     pub(crate) fn refresh(&mut self) -> Result<(), CampaignError> {
         let campaign = &self.campaign;
-        let end = campaign.store.stat(&campaign.file(File::Log))?.map_or(0, |stat| stat.len);
-        let bytes = read_if_there(&campaign.store, &campaign.file(File::Campaign))?;
+        let end =
+            campaign.store.stat(&campaign.file(CampaignFile::Log))?.map_or(0, |stat| stat.len);
+        let bytes = read_if_there(&campaign.store, &campaign.file(CampaignFile::Campaign))?;
         let found = bytes.as_deref().map(Fingerprint::of);
         let known = campaign.stored.as_ref().map(Stored::fingerprint);
         if end == self.log_end && found == known {
@@ -269,12 +270,12 @@ impl CampaignWriter {
                 CampaignError::input(format!("the row cannot be written: {error}"))
             })?;
             let lines = [line.as_str(), self.line_end.as_str()].concat().into_bytes();
-            let (file, at) = (campaign.file(File::Log), At::Exactly(self.log_end));
+            let (file, at) = (campaign.file(CampaignFile::Log), At::Exactly(self.log_end));
             steps.push(Step::Append { file, at, lines });
         }
         if !deltas.is_empty() {
             let expect = Expect::Content(before.fingerprint());
-            let (file, bytes) = (campaign.file(File::Campaign), after.bytes());
+            let (file, bytes) = (campaign.file(CampaignFile::Campaign), after.bytes());
             steps.push(Step::Replace { file, expect, bytes, secrecy: Secrecy::Usual });
         }
         steps.push(self.change_step(turn, kind, &deltas, before));
@@ -313,7 +314,7 @@ impl CampaignWriter {
             lines.push_str(&Change::line(self.campaign.turn, ChangeKind::Base, &[base]));
         }
         lines.push_str(&Change::line(turn, kind, deltas));
-        let (file, lines) = (self.campaign.file(File::Deltas), lines.into_bytes());
+        let (file, lines) = (self.campaign.file(CampaignFile::Deltas), lines.into_bytes());
         Step::Append { file, at: At::End, lines }
     }
 

@@ -114,8 +114,7 @@ fn a_new_campaign_has_the_fields_in_the_order_of_the_program() {
 #[test]
 fn rows_are_written_as_python_writes_them() {
     let store = memory();
-    let mut new = NewCampaign::default();
-    new.party = vec!["pc_001".to_owned()];
+    let new = NewCampaign { party: vec!["pc_001".to_owned()], ..NewCampaign::default() };
     let id = create(&store, &new, now()).unwrap();
     let mut writer = open(&store, &id);
     let mut narrator = Recorded::new([answer("Ein Käfer 🐞.", &[step("area_001", "area_002")])]);

@@ -28,7 +28,7 @@ pub(super) fn document(campaign: &Campaign) -> Result<(Vec<u8>, String), Campaig
     };
     let Some((state, mut what)) = found else {
         let Some(last) = last else {
-            let file = campaign.file(super::File::Campaign);
+            let file = campaign.file(super::CampaignFile::Campaign);
             let reason =
                 "there are no rows, changes or checkpoints from which it could be restored";
             return Err(CampaignError::damaged(&file, reason));
