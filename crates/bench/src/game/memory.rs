@@ -41,7 +41,7 @@ pub(super) fn peaks(site: &Site) -> Result<Vec<Peak>, PeerError> {
     let mut peaks = Vec::new();
     for op in [Op::Resume, Op::Jump, Op::Replay] {
         let output = Command::new(files::this_program()?)
-            .args(["game-memory", "--peer", site.peer.name, "--turns", &site.size.to_string()])
+            .args(["game-memory", "--peer", site.peer.name, "--turns", &site.last().to_string()])
             .arg(op.name())
             .arg(&site.dir)
             .stderr(Stdio::inherit())

@@ -21,6 +21,9 @@ use crate::workload::SEED;
 pub(crate) const REPLAY_TURNS: u64 = 1000;
 /// How many turns the state files are behind when a session is resumed.
 pub(crate) const BEHIND: u32 = 12;
+/// How many turns a session has beyond its size, so that the last files of its logs, which take a hundred, are
+/// neither new nor full.
+pub(crate) const MORE: u32 = 40;
 /// How many times each thing is done in one run.
 pub(crate) const JUMPS: u32 = 50;
 pub(crate) const RESUMES: u32 = 20;
@@ -177,6 +180,11 @@ impl Site {
         move |source| GameRunError::Peer { peer, what, size, source }
     }
 
+    /// The last turn.
+    pub(crate) fn last(&self) -> u32 {
+        self.size + MORE
+    }
+
     /// The turns that a replay reads: those in the middle.
     fn replayed(&self) -> RangeInclusive<u64> {
         let size = u64::from(self.size);
@@ -242,9 +250,9 @@ pub(crate) fn say(progress: &mut dyn Write, text: &str) -> Result<(), GameRunErr
 fn build(site: &Site) -> Result<(), PeerError> {
     files::create_dir(&site.dir)?;
     let mut keeper = (site.peer.create)(&site.dir)?;
-    for number in 1..=site.size {
+    for number in 1..=site.last() {
         keeper.save(&NewTurn::new(number)?)?;
-        if number + BEHIND == site.size {
+        if number + BEHIND == site.last() {
             keeper.snapshot()?;
         }
     }
@@ -269,7 +277,7 @@ fn check(sites: &[Site]) -> Result<(), GameRunError> {
         let open = |site: &Site| (site.peer.read)(&site.dir).map_err(site.failed("open"));
         let (mut one, mut two) = (open(first)?, open(site)?);
         let some = (0..CHECKED).map(|count| random_turn(site.size, count, 0));
-        for turn in some.chain([1, u64::from(site.size)]) {
+        for turn in some.chain([1, u64::from(site.last())]) {
             let a = one.jump(turn).and_then(|held| held.into_values());
             let b = two.jump(turn).and_then(|held| held.into_values());
             let what = "jump in";

@@ -19,12 +19,12 @@ const PLACES: u32 = 120;
 const QUESTS: u32 = 40;
 const NOTE_TEXT: usize = 60;
 const PLACE_TEXT: usize = 250;
-const ITEMS: u32 = 110;
+const ITEMS: u32 = 128;
 const SCENE_TEXT: usize = 1000;
 
 /// How many events a turn has, and how long their descriptions are.
 const EVENTS_PER_TURN: u32 = 2;
-const EVENT_TEXT: usize = 430;
+const EVENT_TEXT: usize = 510;
 
 /// How long the values of changes are.
 const CHANGE_TEXT: usize = 75;

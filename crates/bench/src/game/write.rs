@@ -28,7 +28,7 @@ pub(super) fn measure(
     for run in 0..plan.runs {
         for site in &order {
             say(progress, &format!("writing, run {}: {} {}", run + 1, site.peer.name, site.size))?;
-            let played = site.size + run * (SAVES + SNAPSHOTS);
+            let played = site.last() + run * (SAVES + SNAPSHOTS);
             let taken = play_on(site, played, home).map_err(site.failed("play on in"))?;
             for (op, row, times) in taken {
                 if plan.ops.contains(&op) {

@@ -39,6 +39,54 @@ fn first_rules_add_one_area() {
 }
 
 #[test]
+fn between_the_generations_maps_grow_as_the_program_has_let_them() {
+    let (store, id) = first_with(|document| {
+        document["map"]["areas"]["area_001"]["reachable_area_ids"] = json!(["area_002"]);
+        document["map"]["areas"]["area_002"]["reachable_area_ids"] = json!([]);
+    });
+    let mut campaign = open(&store, &id);
+    let theme = |theme: &str, parent: Value, size: u64, seed: &str| {
+        let constraints = json!({"size": size, "seed": seed});
+        json!({"parent_area_id": parent, "theme": theme, "constraints": constraints})
+    };
+    let calls = [
+        ("map_generate", theme("Root Test", Value::Null, 6, "test-root")),
+        ("map_generate", theme("Child Test", "area_001".into(), 5, "test-child")),
+    ];
+    let mut narrator = Recorded::new([answer("", &calls)]);
+    let row = campaign.submit(&Submission::new("x"), &mut narrator, now()).unwrap().row;
+    let results = &value(&row)["applied_actions"];
+    let made = |at: usize| results[at]["result"]["created_connections"].as_u64().unwrap();
+    assert_eq!((made(0), made(1)), (8, 6));
+    let map = &value(campaign.state().unwrap())["map"];
+    let roads: Vec<String> = map["areas"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .map(|(id, area)| format!("{id}: {}", area["reachable_area_ids"]).replace("area_", ""))
+        .collect();
+    let expect = [
+        r#"001: ["002","003","009"]"#,
+        "002: []",
+        r#"003: ["004"]"#,
+        r#"004: ["005","008"]"#,
+        r#"005: ["006","008"]"#,
+        r#"006: ["007"]"#,
+        r#"007: ["008"]"#,
+        "008: []",
+        r#"009: ["010"]"#,
+        r#"010: ["011"]"#,
+        r#"011: ["012","013"]"#,
+        r#"012: ["013"]"#,
+        "013: []",
+    ];
+    assert_eq!(roads, expect);
+    let keys: Vec<&String> = map["areas"]["area_009"].as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["id", "name", "parent_area_id", "reachable_area_ids"]);
+    assert_eq!(map["areas"]["area_009"]["name"], "Child Test Entry");
+}
+
+#[test]
 fn second_rules_make_a_chain_with_short_cuts() {
     let args = json!({"theme": "Cave", "constraints": {"size": 6, "seed": "test-root"}});
     let (row, state) = generate(|_| {}, "map_generate", args);

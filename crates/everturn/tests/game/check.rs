@@ -1,8 +1,19 @@
 //! Each kind of damage has its finding, and a good session has none.
 
-use everturn::disk::sim::SimDisk;
+use std::sync::Arc;
 
-use super::damage::{codes, edit, edit_line, file, findings, good, remove, rename, replace, text};
+use everturn::check::{Watch, check};
+use everturn::disk::Disk;
+use everturn::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
+use everturn::finding::{Finding, Severity};
+use everturn::game::{GameWriter, NewScene, SceneEnd, check_session};
+use everturn::names::FilePath;
+use everturn::store::{FileStore, Holder, Options, Store};
+
+use super::damage::{
+    codes, edit, edit_line, file, findings, good, open, remove, rename, replace, text,
+};
+use super::support::{at, game, id, memory, new_session, turn};
 
 const TURNS: &str = "turns/turns-0001-0100.jsonl";
 pub(crate) const CURRENT: &str = "turns/turns-0101-current.jsonl";
@@ -460,4 +471,110 @@ pub(crate) const PROGRAM_DAMAGE: &[Damage] = &[
 #[test]
 fn a_session_of_the_program_is_measured_by_its_own_rules() {
     compare(program, PROGRAM_DAMAGE);
+}
+
+/// Plays on as soon as the check has begun to read.
+struct Busy {
+    game: Option<GameWriter>,
+    found: Vec<String>,
+}
+
+impl Watch for Busy {
+    fn finding(&mut self, finding: Finding) {
+        self.found.push(finding.to_string());
+    }
+
+    fn file(&mut self, file: &FilePath) {
+        if file.as_str().ends_with("world.state.json")
+            && let Some(mut game) = self.game.take()
+        {
+            game.append(&turn(6), at(6)).unwrap();
+            game.close(at(6)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_others_write_while_a_session_is_checked_is_no_finding() {
+    let store = memory();
+    let mut game = game(&store, "session-abc123");
+    for number in 1..=5 {
+        game.append(&turn(number), at(1)).unwrap();
+    }
+    let mut busy = Busy { game: Some(game), found: Vec::new() };
+    let checked = check_session(&store, &id("session-abc123"), &mut busy).unwrap();
+    assert_eq!(busy.found, Vec::<String>::new());
+    assert!(busy.game.is_none());
+    // Both logs were read again, with the turn that came meanwhile.
+    assert_eq!(checked.records, 6 + 12);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_the_only_finding() {
+    let disk = good();
+    let start = disk.reads();
+    findings(&disk);
+    let (reads, mut told) = (disk.reads() - start, 0);
+    for read in 0..reads {
+        let disk = good();
+        let fault =
+            Fault { at: disk.reads() + read, trouble: Trouble::ReadError(5), lasting: false };
+        disk.inject(fault);
+        let mut busy = Busy { game: None, found: Vec::new() };
+        let shared: Arc<dyn Disk> = Arc::new(disk.process());
+        if check(&shared, &FilePath::root(), &mut busy).is_err() {
+            // The start itself could not be read.
+            continue;
+        }
+        told += busy.found.len();
+        let other: Vec<_> =
+            busy.found.iter().filter(|found| !found.contains("(unreadable)")).collect();
+        assert!(other.is_empty(), "read {read}: {other:#?}");
+    }
+    assert!(told > 20, "{told} of {reads}");
+}
+
+/// Plays until the disk crashes.
+fn play(disk: &SimDisk) -> Option<()> {
+    let holder = Holder { pid: 1, started: String::new() };
+    let store: Arc<dyn Store> =
+        Arc::new(FileStore::open(Arc::new(disk.process()), Options::new(holder)).ok()?);
+    let mut game = GameWriter::create(store, &new_session("session-abc123"), at(0)).ok()?;
+    for number in 1..=12 {
+        let now = at(i64::try_from(number).ok()?);
+        match number {
+            2 | 5 => drop(game.start_scene(&NewScene::new("exploration"), now).ok()?),
+            8 => drop(game.end_scene(&SceneEnd::default(), now).ok()?),
+            number => drop(game.append(&turn(number), now).ok()?),
+        }
+    }
+    game.close(at(20)).ok()
+}
+
+#[test]
+fn a_session_is_whole_whenever_its_writer_dies() {
+    let mut points = 0;
+    for point in 0.. {
+        let disk = SimDisk::new();
+        disk.inject(Fault { at: point, trouble: Trouble::Crash, lasting: false });
+        let played = play(&disk);
+        if !disk.crashed() {
+            assert_eq!(played, Some(()));
+            break;
+        }
+        points += 1;
+        for (data, names) in [(Data::Lost, Names::Lost), (Data::Kept, Names::Kept)] {
+            let disk = disk.fork();
+            disk.power_cut(Survival { data, names });
+            open(&disk);
+            let found = findings(&disk);
+            let wrong: Vec<_> = found
+                .iter()
+                .filter(|finding| finding.code.severity() == Severity::Finding)
+                .map(ToString::to_string)
+                .collect();
+            assert!(wrong.is_empty(), "crash at {point}: {wrong:#?}");
+        }
+    }
+    assert!(points > 50, "{points}");
 }

@@ -39,6 +39,10 @@ impl Disk for Unflushed {
         self.0.rename(from, to)
     }
 
+    fn link(&self, file: &FilePath, to: &FilePath) -> io::Result<()> {
+        self.0.link(file, to)
+    }
+
     fn remove(&self, path: &FilePath) -> io::Result<()> {
         self.0.remove(path)
     }
@@ -79,6 +83,10 @@ impl DiskFile for UnflushedFile {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.0.set_len(len)
+    }
+
+    fn reserve(&self, start: u64, end: u64) -> io::Result<()> {
+        self.0.reserve(start, end)
     }
 
     fn sync(&self, _: Flush) -> io::Result<()> {

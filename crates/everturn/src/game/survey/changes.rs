@@ -47,6 +47,8 @@ struct Track {
     state: Option<State>,
     /// Changes up to this turn are part of the state.
     since: u64,
+    /// Changes up to this turn could not all be read.
+    missed: u64,
     /// The turn of the line before.
     turn: u64,
     /// The numbers in the ids of that turn.
@@ -79,6 +81,7 @@ impl Survey<'_> {
             marks,
             state: None,
             since: 0,
+            missed: 0,
             turn: 0,
             numbers: HashSet::new(),
             offset: 0,
@@ -89,11 +92,17 @@ impl Survey<'_> {
         for (file, path) in &files.deltas {
             self.begin(path);
             let rows = Rows::open(&self.session.store, path, 0..u64::MAX, Change::parse);
-            let Some(rows) = self.readable(path, rows)? else { continue };
+            let Some(rows) = self.readable(path, rows)? else {
+                track.miss(*file);
+                continue;
+            };
             let mut outside = None;
             for piece in rows {
                 match self.readable(path, piece)? {
-                    None => break,
+                    None => {
+                        track.miss(*file);
+                        break;
+                    }
                     Some(Piece::Finding(finding)) => self.bad_piece(finding),
                     Some(Piece::Row(change, line)) => {
                         self.facts.checked.records += 1;
@@ -120,7 +129,7 @@ impl Survey<'_> {
             }
         }
         self.pass_marks(&mut track, u64::MAX, None)?;
-        if self.session.form == Form::Documented {
+        if self.session.form == Form::Documented && !self.blind {
             self.stretches();
         }
         Ok(())
@@ -155,7 +164,8 @@ impl Survey<'_> {
                     if let Some((snapshot, facts)) = self.snapshot(file, &path)? {
                         self.judge(&path, &snapshot, &facts, track.state.as_ref());
                         self.scene_passed(track.state.as_ref(), &snapshot.state);
-                        (track.state, track.since) = (Some(snapshot.state), at);
+                        let known = at >= track.missed;
+                        (track.state, track.since) = (known.then_some(snapshot.state), at);
                     }
                 }
                 Mark::States => self.compare_states(track.state.as_ref()),
@@ -283,5 +293,13 @@ fn is_outside(file: LogFile, closed: u64, turn: u64) -> bool {
         (Some(first), Some(last)) => turn < first || turn > last,
         (Some(first), None) => turn < first,
         (None, _) => turn <= closed,
+    }
+}
+
+impl Track {
+    /// Without the changes of a file, nothing is known until the next snapshot after them.
+    fn miss(&mut self, file: LogFile) {
+        self.state = None;
+        self.missed = self.missed.max(file.last.unwrap_or(u64::MAX));
     }
 }
