@@ -5,6 +5,7 @@
 
 mod append;
 mod archive;
+mod campaign;
 mod check;
 mod commit;
 mod complete;
@@ -23,6 +24,7 @@ mod restore;
 mod resume;
 mod rewind;
 mod scene;
+mod settings;
 mod show;
 mod snapshot;
 mod state;
@@ -77,6 +79,8 @@ registry! {
     Diff => diff,
     Replay => replay,
     Scene => scene,
+    Campaign => campaign,
+    Settings => settings,
     Snapshot => snapshot,
     Undo => undo,
     Rewind => rewind,

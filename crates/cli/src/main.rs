@@ -5,6 +5,7 @@
 mod answer;
 mod app;
 mod args;
+mod campaigns;
 mod changes;
 mod commands;
 mod error;

@@ -153,8 +153,7 @@ impl Context {
 
     /// Opens a session for reading.
     pub(crate) fn read(&self, name: &str) -> Result<(Found, Box<dyn Reader>), Error> {
-        let found = self.find(name, Access::Read)?;
-        found.root.mention_waiting();
+        let found = self.find_to_read(name)?;
         let reader = found.layout.open(&found.root.store(), &found.place);
         let reader = reader.map_err(|error| found.failed(error))?;
         report(&reader.findings());
@@ -174,6 +173,13 @@ impl Context {
     /// Opens the root for writing.
     pub(crate) fn root_to_write(&self) -> Result<Root, Error> {
         Root::open(&settings::root(self.root.as_deref())?, Access::Write)
+    }
+
+    /// Finds a session that is to be read.
+    pub(crate) fn find_to_read(&self, name: &str) -> Result<Found, Error> {
+        let found = self.find(name, Access::Read)?;
+        found.root.mention_waiting();
+        Ok(found)
     }
 
     /// Finds a session of which something is to become, in a root that is open for writing.

@@ -1,7 +1,8 @@
 //! What is wrong with the files of a directory, whatever program they belong to.
 //!
 //! Files named `*.jsonl` and `*.ndjson` are read as lines, files named `*.json` as documents; others are
-//! left alone. Where a directory is that of a game session, what its files say is compared besides. Nothing is written, nothing stops at the first finding, and memory does not grow with
+//! left alone. Where a directory is that of a game session or a campaign, what its
+//! files say is compared besides. Nothing is written, nothing stops at the first finding, and memory does not grow with
 //! the files.
 
 use std::collections::BTreeSet;
@@ -10,12 +11,13 @@ use std::sync::Arc;
 
 mod large;
 
+use crate::campaign;
 use crate::disk::{Access, Disk, DiskFile, Kind, read_all};
 use crate::document::Document;
 use crate::finding::{Code, Finding, Severity};
 use crate::game;
 use crate::lines::{Item, LARGEST_TEXT, Scan, Source};
-use crate::names::FilePath;
+use crate::names::{FilePath, SessionId};
 use crate::store::{FileStore, OWN_DIR, Store, StoreError, log_findings};
 
 /// Who wants to know what a check finds, while it is running.
@@ -144,8 +146,12 @@ impl Checker<'_> {
         }
     }
 
-    /// Looks at a directory as a game session, if it is one.
+    /// Looks at a directory as a session, if it is one.
     fn session(&mut self, dir: &FilePath) {
+        if let Ok(Some(id)) = campaign::is_campaign_dir(&self.store, dir) {
+            self.campaign(&id, dir);
+            return;
+        }
         // What cannot be read as a session is looked at file by file, and says there why.
         if game::is_session_dir(&self.store, dir).is_ok_and(|is| is)
             && let Ok(looked) = game::check_dir(&self.store, &game::Place::of(dir), self.watch)
@@ -153,6 +159,18 @@ impl Checker<'_> {
             self.checked.add(looked.checked);
             self.covered = looked.covered;
         }
+    }
+
+    /// Looks at a campaign: at its files, and at what they say about each other.
+    fn campaign(&mut self, id: &SessionId, dir: &FilePath) {
+        let checked = match campaign::check_dir(&self.store, id, dir, self.watch) {
+            Ok(checked) => checked,
+            Err(error) => return self.unreadable(dir, &error),
+        };
+        checked.findings.into_iter().for_each(|finding| self.report(finding));
+        self.checked.files += checked.files.len() as u64;
+        self.checked.records += checked.records;
+        self.covered = checked.files;
     }
 
     /// Everturn's own directory is nobody's data; but its logs may hold some.

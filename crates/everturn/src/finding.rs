@@ -124,6 +124,8 @@ codes! {
     SnapshotDiffers = "snapshot-differs",
     /// A state file does not follow from the changes.
     StateDiffers = "state-differs",
+    /// A character or an area that is named and does not exist.
+    UnknownReference = "unknown-reference",
     /// The file of a scene that is over does not follow from the changes.
     SceneDiffers = "scene-differs",
     /// The turns of a scene make no sense.

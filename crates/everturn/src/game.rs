@@ -50,6 +50,7 @@ pub(crate) use check::{check_dir, is_session_dir};
 pub use error::GameError;
 pub use form::Form;
 pub use lifecycle::{Completed, complete, pause, resume};
+pub(crate) use log::StoreSource;
 pub use meta::NewSession;
 pub use migrate::{Imported, Migration, Note};
 pub use names::Status;

@@ -44,7 +44,7 @@ pub use error::LayoutError;
 pub(crate) use error::chain;
 
 /// Every layout there is.
-pub static ALL: &[&dyn Layout] = &[&crate::game::GameLayout];
+pub static ALL: &[&dyn Layout] = &[&crate::game::GameLayout, &crate::campaign::CampaignLayout];
 
 /// The layout of that name.
 #[must_use]
@@ -56,6 +56,11 @@ pub fn find(name: &str) -> Option<&'static dyn Layout> {
 pub trait Layout: Send + Sync {
     /// Its name, as users write it.
     fn name(&self) -> &'static str;
+
+    /// Whether it counts its sessions, and finds the id of a new one that is given none.
+    fn numbers_sessions(&self) -> bool {
+        false
+    }
 
     /// Where its sessions are. Only directories are looked at, as far as they tell; a store that has none of
     /// this kind has no places.

@@ -17,8 +17,8 @@
 //! - [`view`]: sessions, entries and states as every layout shows them.
 //! - [`layout`]: the kinds of sessions there are, behind one shape.
 //! - [`game`]: game sessions of turns, changes, snapshots and scenes.
+//! - [`campaign`]: campaigns of turns, with the rules that make one.
 //! - [`check`]: what is wrong with the files of a directory.
-//! - `game`: sessions of games.
 
 #[cfg(not(unix))]
 compile_error!("everturn needs a Unix system: it relies on O_APPEND, flock and directory flushes");
@@ -50,5 +50,7 @@ pub mod view;
 pub mod layout;
 
 pub mod game;
+
+pub mod campaign;
 
 pub mod check;

@@ -20,8 +20,8 @@ use crate::progress::Progress;
 /// Find damage in JSON and JSONL files, whatever program wrote them
 ///
 /// Reads *.jsonl and *.ndjson files line by line and *.json files as documents, in a directory and all
-/// below it. In a game session it also looks whether turns, changes, snapshots, states and metadata fit
-/// together. Everything is read to the end, and nothing is changed. Ends with status 3 if anything is
+/// below it. In a game session or a campaign it also looks whether turns, changes, snapshots, states and
+/// metadata fit together. Everything is read to the end, and nothing is changed. Ends with status 3 if anything is
 /// wrong; warnings alone do not count.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -55,9 +55,13 @@ fn locate(path: &Path) -> Result<Place, Error> {
     Ok(Place { disk, start, shown: path.to_owned() })
 }
 
-/// The directory above `sessions` of a game session, so that its own name and place are known.
+/// The directory above `sessions` of a game session, or above `campaigns` of a campaign, so that its own name
+/// and place are known.
 fn above_sessions(dir: &Path) -> Option<&Path> {
     let status = dir.parent()?;
+    if status.file_name()? == "campaigns" {
+        return status.parent();
+    }
     Status::parse(status.file_name()?.to_str()?)?;
     let sessions = status.parent()?;
     (sessions.file_name()? == "sessions").then(|| sessions.parent()).flatten()

@@ -1,9 +1,11 @@
 //! `everturn new`: a new session.
 
+use everturn::delta::{Delta, Path};
 use everturn::layout::{self, Editor, Layout, LayoutError};
 use everturn::store::StoreError;
 use everturn::tree::Tree;
 use everturn::view::New;
+use serde_json::Value;
 
 use super::Context;
 use crate::args::layouts;
@@ -21,11 +23,16 @@ use crate::{input, settings};
 #[command(after_help = r#"Examples:
   everturn new game --name Vex --config '{"theme":"cyberpunk"}'
   everturn new game - < start.json
+  everturn new campaign --party pc_001,pc_002 --actor pc_002
 
 The fields of a game:
   {"sessionId":"…","config":{…},"player":{"name":"…","characterId":"…"},
    "world":{…},"playerState":{…}}
   all of them optional.
+
+The fields of a campaign:
+  {"party":["pc_001","pc_002"],"actor":"pc_001","world":"world_001","map":"map_001"}
+  all of them optional, and these their defaults; the id is the next camp_NNNN.
 
 The answer with --json:
   {"session":"session-mjv9xds0","turn":0,"layout":"game","path":"…"}"#)]
@@ -42,7 +49,7 @@ pub(crate) struct Args {
     #[arg(long)]
     stdin: bool,
 
-    /// The id of the session; without it, one is made from the time
+    /// The id of the session; without it, one is made from the time or the next number
     #[arg(long, value_name = "ID")]
     id: Option<String>,
 
@@ -53,6 +60,51 @@ pub(crate) struct Args {
     /// The settings, as a JSON object
     #[arg(long, value_name = "JSON")]
     config: Option<String>,
+
+    /// The party of a campaign
+    #[arg(long, value_name = "ID,…", value_delimiter = ',')]
+    party: Option<Vec<String>>,
+
+    /// Who acts first in a campaign
+    #[arg(long, value_name = "ID")]
+    actor: Option<String>,
+
+    /// The world of a campaign
+    #[arg(long, value_name = "ID")]
+    world: Option<String>,
+
+    /// The map of a campaign
+    #[arg(long, value_name = "ID")]
+    map: Option<String>,
+}
+
+impl Args {
+    /// The fields of a campaign that were given as options.
+    fn options(&self) -> Vec<(&'static str, Value)> {
+        let text = |key, value: &Option<String>| Some((key, Value::from(value.clone()?)));
+        let party = self.party.clone().map(|party| ("party", Value::from(party)));
+        let texts =
+            [text("actor", &self.actor), text("world", &self.world), text("map", &self.map)];
+        party.into_iter().chain(texts.into_iter().flatten()).collect()
+    }
+
+    /// The fields from stdin, with the options over them.
+    fn fields(&self, layout: &dyn Layout) -> Result<Tree, Error> {
+        let from_stdin = self.stdin || self.dash.is_some();
+        let mut fields = if from_stdin { input::object()? } else { Tree::object() };
+        for (key, value) in self.options() {
+            if layout.name() != "campaign" {
+                let what = format!("--{key} is for campaigns, not for a {}", layout.name());
+                return Err(Error::new(Exit::Request, what).hint("everturn new --help"));
+            }
+            let value = Tree::from_value(&value).unwrap_or_else(|_| Tree::null());
+            let set = Delta::set(Path::array([key]), value);
+            set.apply(&mut fields).map_err(|cause| {
+                Error::new(Exit::Internal, "the options make no object").caused_by(cause)
+            })?;
+        }
+        Ok(fields)
+    }
 }
 
 /// How many ids are tried before somebody else's clock is blamed.
@@ -79,7 +131,8 @@ fn create(
     given: Option<String>,
 ) -> Result<Box<dyn Editor>, LayoutError> {
     let now = settings::now();
-    if let Some(id) = given {
+    let numbered = layout.numbers_sessions().then(String::new);
+    if let Some(id) = given.or(numbered) {
         return layout.create(&root.store(), &New { id, ..new }, now);
     }
     let start = u64::try_from(now.as_millisecond()).unwrap_or(0);
@@ -101,8 +154,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let unknown = || Error::new(Exit::Internal, format!("no layout {}", args.kind));
     let layout = layout::find(&args.kind).ok_or_else(unknown)?;
     let config = args.config.as_ref().map(|text| input::tree(text, "--config")).transpose()?;
-    let from_stdin = args.stdin || args.dash.is_some();
-    let fields = if from_stdin { input::object()? } else { Tree::object() };
+    let fields = args.fields(layout)?;
     let id = args.id.clone().or_else(|| fields.string_at(&["sessionId"]));
     let new = New { id: String::new(), name: args.name.clone(), config, fields };
     let root = Root::create(&settings::root(context.root.as_deref())?)?;

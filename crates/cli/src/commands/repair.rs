@@ -1,7 +1,8 @@
 //! `everturn repair`: what is wrong with a session is mended, and every original kept.
 
+use everturn::campaign;
 use everturn::finding::Severity;
-use everturn::game::{Repair, plan_repair, repair, undo_repair};
+use everturn::game::{Action, Repair, plan_repair, repair, undo_repair};
 use everturn::names::SessionId;
 use serde_json::json;
 
@@ -11,7 +12,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::{games, settings};
 
-/// Mend a damaged game session, and keep every original
+/// Mend a damaged game session or campaign, and keep every original
 ///
 /// Moves lines that are no records out of the logs, works out states and metadata anew from snapshots and
 /// changes, and sets bad snapshots and indexes aside. Turns are never renumbered. All that is changed or
@@ -74,9 +75,39 @@ fn print(args: &Args, context: &mut Context, done: &Repair) -> Result<(), Stop> 
     Ok(())
 }
 
+/// A campaign is not mended like a game.
+fn run_campaign(args: &Args, context: &mut Context, id: &SessionId) -> Result<Exit, Stop> {
+    let root = context.root.clone();
+    if args.undo {
+        let what =
+            "the repair of a campaign is taken back by hand: its originals are in .everturn/trash";
+        return Err(Error::new(Exit::Request, what).into());
+    }
+    let done = if args.dry_run {
+        campaign::plan_repair(&games::look(root.as_deref())?, id).map_err(Error::from)?
+    } else {
+        let (file_store, store) = games::open(root.as_deref())?;
+        let done = campaign::repair(&store, id, settings::now()).map_err(Error::from)?;
+        drop(store);
+        file_store.close().map_err(Error::from)?;
+        done
+    };
+    let actions = done.mendings.into_iter().map(|done| Action { file: done.file, what: done.what });
+    let (actions, kept) = (actions.collect(), done.kept);
+    let store = games::look(root.as_deref())?;
+    let left = campaign::Campaign::open(store, id).and_then(|campaign| campaign.check());
+    let findings = left.map_err(Error::from)?;
+    print(args, context, &Repair { actions, findings, kept })?;
+    Ok(Exit::Fine)
+}
+
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let id = SessionId::parse(&args.session).map_err(Error::from)?;
     let root = context.root.clone();
+    let campaigns = campaign::list(&games::look(root.as_deref())?).map_err(Error::from)?;
+    if campaigns.contains(&id) {
+        return run_campaign(args, context, &id);
+    }
     if args.dry_run {
         let store = games::look(root.as_deref())?;
         let planned = plan_repair(&store, &id).map_err(Error::from)?;

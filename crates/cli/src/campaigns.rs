@@ -1,0 +1,64 @@
+//! Campaigns, as the commands for them find and report them.
+
+use std::sync::Arc;
+
+use everturn::campaign::{Campaign, CampaignError, CampaignWriter};
+use everturn::layout::LayoutError;
+use everturn::names::SessionId;
+
+use crate::commands::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::sessions::{Found, report};
+
+impl From<CampaignError> for Error {
+    fn from(error: CampaignError) -> Error {
+        let setting = matches!(error, CampaignError::Setting { .. });
+        let error = Error::from(LayoutError::from(error));
+        if setting { error.hint("everturn settings --help lists what they may be") } else { error }
+    }
+}
+
+/// The id of a session that must be a campaign.
+fn campaign_id(found: &Found) -> Result<SessionId, Error> {
+    if found.layout.name() != "campaign" {
+        let what = format!("{} is no campaign, but a {}", found.place.id, found.layout.name());
+        return Err(Error::new(Exit::Request, what).hint("everturn ls --layout campaign"));
+    }
+    Ok(SessionId::parse(&found.place.id)?)
+}
+
+impl Context {
+    /// Opens a campaign for reading.
+    pub(crate) fn read_campaign(&self, name: &str) -> Result<Campaign, Error> {
+        let found = self.find_to_read(name)?;
+        let campaign = Campaign::open(found.root.store(), &campaign_id(&found)?)?;
+        report(campaign.findings());
+        Ok(campaign)
+    }
+
+    /// Becomes the writer of a campaign.
+    pub(crate) fn edit_campaign(&self, name: &str) -> Result<(Found, CampaignWriter), Error> {
+        let found = self.find_to_write(name)?;
+        let campaign = open(&found)?;
+        found.root.mention_repairs();
+        Ok((found, campaign))
+    }
+
+    /// Finds a campaign that somebody else may be writing to.
+    pub(crate) fn find_campaign(&self, name: &str) -> Result<Found, Error> {
+        let found = self.find_to_write(name)?;
+        campaign_id(&found)?;
+        Ok(found)
+    }
+}
+
+/// Becomes the writer of a campaign that was found.
+fn open(found: &Found) -> Result<CampaignWriter, Error> {
+    Ok(try_open(found, &campaign_id(found)?)?)
+}
+
+/// As [`open`], with the error that the library gives.
+pub(crate) fn try_open(found: &Found, id: &SessionId) -> Result<CampaignWriter, CampaignError> {
+    CampaignWriter::open(Arc::clone(&found.root.store()), id)
+}

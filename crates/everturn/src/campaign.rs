@@ -1,0 +1,67 @@
+//! Campaigns: a state, a log of turns, and the rules that make a turn.
+//!
+//! ```text
+//! campaigns/<id>/
+//!     campaign.json       the state
+//!     turn_log.jsonl      one row per turn
+//!     turn_deltas.jsonl   what each change did, so that it can be taken back
+//!     checkpoints/        copies of the state, if the settings say so
+//!     everturn.json       where a branch comes from
+//! worlds/<id>/world.json  shared by campaigns
+//! ```
+//!
+//! A turn is one commit: its row, the state if it changed, and the line that says how. A [`Narrator`] tells
+//! what happens and calls tools; what it claims is checked against the state before anything is stored.
+//!
+//! Campaigns come in several shapes, see [`Generation`]; a campaign keeps the shape and the rules it has.
+
+mod branch;
+mod check;
+mod conflict;
+mod create;
+mod dialog;
+mod draft;
+mod error;
+mod generation;
+mod history;
+mod layout;
+mod log;
+mod names;
+mod narrator;
+mod progress;
+mod repair;
+mod session;
+mod settings;
+mod stamp;
+mod stored;
+mod summary;
+mod tools;
+mod turn;
+mod twister;
+mod view;
+mod writer;
+
+pub use branch::{Branched, fork};
+pub use conflict::{Conflict, ConflictKind, ConflictReport};
+pub use create::{NewCampaign, create};
+pub use dialog::DialogType;
+pub use error::CampaignError;
+pub use generation::{Generation, Rules};
+pub use history::Moment;
+pub use layout::{CampaignLayout, Turn};
+pub use log::{Log, TurnRow};
+pub use narrator::{Narrator, NarratorError, Output, Recorded, Request};
+pub use repair::{Mending, Repair, plan_repair, repair};
+pub use session::{Campaign, Lineage, list};
+pub use settings::{MOST_CHECKPOINTS, SETTINGS, Setting, SettingKind, settings};
+pub use turn::MAX_RETRIES;
+pub use writer::{CampaignWriter, Played, Submission};
+
+pub(crate) use check::check_dir;
+pub(crate) use create::{new_actor, starter_map};
+pub(crate) use session::is_campaign_dir;
+
+/// Bytes as hexadecimal digits.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,235 @@
+//! Where a narrator's answer contradicts the state.
+//!
+//! Two ways of looking: for words in the text, and for results of tools that the state does not bear out. The
+//! first rules always look for words; the second ones do so if `dialog.conflict_text_checks_enabled` is on,
+//! otherwise they compare results.
+
+use serde_json::{Map, Value, json};
+
+use super::dialog::DialogType;
+use super::tools::{Applied, Failed};
+use super::view::{Fact, View};
+
+/// How an answer contradicts the state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ConflictKind {
+    /// The text changes rules or world, which only tools may.
+    ForbiddenChange,
+    /// The text tells a change that did not happen, or the state changed without an action.
+    StateMismatch,
+    /// The text tells what a tool that failed would have done, or a result is not what the state says.
+    ToolResultMismatch,
+}
+
+impl ConflictKind {
+    /// The name that the log has.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ConflictKind::ForbiddenChange => "forbidden_change",
+            ConflictKind::StateMismatch => "state_mismatch",
+            ConflictKind::ToolResultMismatch => "tool_result_mismatch",
+        }
+    }
+}
+
+/// One contradiction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conflict {
+    /// What kind it is.
+    pub kind: ConflictKind,
+    /// What it is about.
+    pub field: String,
+    /// What the state says.
+    pub expected: Value,
+    /// What the answer says.
+    pub found_in_text: String,
+}
+
+impl Conflict {
+    fn new(kind: ConflictKind, field: &str, expected: &str, found: String) -> Conflict {
+        let (field, expected) = (field.to_owned(), Value::from(expected));
+        Conflict { kind, field, expected, found_in_text: found }
+    }
+
+    /// The conflict as the log has it.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        json!({
+            "type": self.kind.as_str(),
+            "field": self.field,
+            "expected": self.expected,
+            "found_in_text": self.found_in_text,
+        })
+    }
+}
+
+/// How often a narrator was asked again, and why the last time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConflictReport {
+    /// How often it was asked again.
+    pub retries: usize,
+    /// How the last answer that was refused contradicted the state.
+    pub conflicts: Vec<Conflict>,
+}
+
+impl ConflictReport {
+    /// The report as the log has it.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let conflicts: Vec<Value> = self.conflicts.iter().map(Conflict::to_value).collect();
+        json!({"retries": self.retries, "conflicts": conflicts})
+    }
+}
+
+/// Phrases that only somebody uses who changes rules or world. All words here and below are looked for
+/// anywhere in the text in lower case, also inside of other words: "removed" is found by "move". That is what
+/// the program does, and recorded answers must be judged as it judged them.
+const FORBIDDEN: &[&str] = &[
+    "change the rules",
+    "rewrite the rules",
+    "new rule",
+    "rules updated",
+    "map changed",
+    "world changed",
+    "timeline changed",
+];
+
+/// Words that tell a change of the state.
+const CHANGES: &[&str] = &[
+    "move", "moved", "move to", "arrive", "arrives", "enter", "entered", "hp", "health", "damage",
+    "heal", "dies", "dead",
+];
+
+/// Words that tell a death.
+const DEATHS: &[&str] = &["dead", "dies"];
+
+/// Words that tell that a tool has worked, the first of which is shown.
+const TOOL_WORDS: &[(&str, &[&str])] = &[
+    ("move", &["move", "moved", "arrive", "enter"]),
+    ("hp_delta", &["hp", "health", "damage", "heal"]),
+    ("map_generate", &["map", "area", "room"]),
+];
+
+/// How many characters are shown on both sides of the place where a word begins.
+const AROUND: usize = 20;
+
+/// What an answer is judged by.
+pub(crate) struct Evidence<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) dialog_type: DialogType,
+    pub(crate) applied: &'a [Applied],
+    pub(crate) failed: &'a [Failed],
+    /// The facts about all characters before the tools.
+    pub(crate) before: &'a Facts,
+    /// The state after them.
+    pub(crate) after: View<'a>,
+}
+
+/// The facts about all characters.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Facts([Map<String, Value>; 3]);
+
+impl Facts {
+    pub(crate) fn of(view: View<'_>) -> Facts {
+        Facts(Fact::ALL.map(|fact| view.facts(fact)))
+    }
+}
+
+/// Looks for words in the text.
+pub(crate) fn in_text(evidence: &Evidence<'_>) -> Vec<Conflict> {
+    let text = evidence.text.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let mut conflicts = Vec::new();
+    if has(FORBIDDEN) {
+        let (kind, found) = (ConflictKind::ForbiddenChange, around(&text, "rule"));
+        conflicts.push(Conflict::new(kind, "rules_or_world", "no_rule_or_world_change", found));
+    }
+    if evidence.dialog_type == DialogType::RuleExplanation {
+        return conflicts;
+    }
+    if has(CHANGES) && evidence.applied.is_empty() {
+        let (kind, found) = (ConflictKind::StateMismatch, around(&text, "move"));
+        conflicts.push(Conflict::new(kind, "applied_actions", "no_state_change", found));
+    }
+    for failed in evidence.failed {
+        let words = TOOL_WORDS.iter().find(|(tool, _)| *tool == failed.tool);
+        if let Some((tool, words)) = words
+            && has(words)
+        {
+            let found = around(&text, words.first().unwrap_or(tool));
+            let kind = ConflictKind::ToolResultMismatch;
+            conflicts.push(Conflict::new(kind, tool, "tool_failed", found));
+        }
+    }
+    let nobody_is_dead =
+        || !evidence.after.facts(Fact::State).values().any(|state| state == "dead");
+    if has(DEATHS) && nobody_is_dead() {
+        let (kind, found) = (ConflictKind::StateMismatch, around(&text, "dead"));
+        conflicts.push(Conflict::new(kind, "character_states", "no_dead_state", found));
+    }
+    conflicts
+}
+
+/// The text around the first place of a word; the word itself, if it is nowhere.
+fn around(text: &str, word: &str) -> String {
+    let Some(at) = text.find(word) else { return word.to_owned() };
+    let before = text.get(..at).unwrap_or_default().chars().count();
+    let start = before.saturating_sub(AROUND);
+    text.chars().skip(start).take(before + AROUND - start).collect()
+}
+
+/// Compares what tools said they did with the state.
+pub(crate) fn in_results(evidence: &Evidence<'_>, actor: &str) -> Vec<Conflict> {
+    let mut conflicts = Vec::new();
+    if evidence.applied.is_empty() {
+        if !evidence.failed.is_empty() && Facts::of(evidence.after) != *evidence.before {
+            let found = "state_changed_without_actions".to_owned();
+            let kind = ConflictKind::StateMismatch;
+            conflicts.push(Conflict::new(kind, "applied_actions", "no_state_change", found));
+        }
+        return conflicts;
+    }
+    // Only the last word about a character can be what the state says.
+    let mut seen = Vec::new();
+    for action in evidence.applied.iter().rev() {
+        let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+        let (who, said, is) = match action.tool.as_str() {
+            "move" => {
+                let who = text(action.args.get("actor_id")).unwrap_or_else(|| actor.to_owned());
+                let is = evidence.after.position(&who).unwrap_or_else(|| "None".to_owned());
+                (who, text(action.result.get("to_area_id")), is)
+            }
+            "hp_delta" => {
+                let who = text(action.args.get("target_character_id")).unwrap_or_default();
+                let is = evidence.after.hp(&who).map_or("None".to_owned(), |hp| hp.to_string());
+                (who, action.result.get("new_hp").map(Value::to_string), is)
+            }
+            _ => continue,
+        };
+        if seen.contains(&(action.tool.as_str(), who.clone())) {
+            continue;
+        }
+        let said = said.unwrap_or_default();
+        if said != is {
+            let kind = ConflictKind::ToolResultMismatch;
+            conflicts.push(Conflict::new(kind, &action.tool, &said, is));
+        }
+        seen.push((action.tool.as_str(), who));
+    }
+    conflicts.reverse();
+    conflicts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_around_a_word_is_shown_by_characters() {
+        assert_eq!(around("you move", "move"), "you move");
+        assert_eq!(around("nothing", "move"), "move");
+        let text = format!("{}move{}", "é".repeat(30), "ü".repeat(30));
+        assert_eq!(around(&text, "move"), format!("{}move{}", "é".repeat(20), "ü".repeat(16)));
+    }
+}

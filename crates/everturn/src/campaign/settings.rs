@@ -1,0 +1,191 @@
+//! Settings: which there are, what they may be, and patches of them.
+
+use serde_json::Value;
+
+use super::draft::Draft;
+use super::error::CampaignError;
+use super::generation::Rules;
+use super::view::View;
+
+/// What a setting may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingKind {
+    /// `true` or `false`, and nothing that looks like it.
+    Bool,
+    /// A whole number in a range, both ends included.
+    Int {
+        /// The least.
+        min: i64,
+        /// The most.
+        max: i64,
+    },
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+}
+
+/// A default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Default {
+    Bool(bool),
+    Int(i64),
+    Text(&'static str),
+}
+
+/// One setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    /// Its key, with dots between the levels.
+    pub key: &'static str,
+    /// What it may be.
+    pub kind: SettingKind,
+    default: Default,
+    /// Whether the first rules know it, too.
+    from_the_first: bool,
+}
+
+/// The most checkpoints that a campaign may keep.
+pub const MOST_CHECKPOINTS: i64 = 10;
+
+const fn switch(key: &'static str, default: bool, from_the_first: bool) -> Setting {
+    Setting { key, kind: SettingKind::Bool, default: Default::Bool(default), from_the_first }
+}
+
+/// Every setting there is.
+pub const SETTINGS: &[Setting] = &[
+    switch("context.full_context_enabled", true, true),
+    switch("context.compress_enabled", false, true),
+    switch("rules.hp_zero_ends_game", true, true),
+    Setting {
+        key: "rollback.max_checkpoints",
+        kind: SettingKind::Int { min: 0, max: MOST_CHECKPOINTS },
+        default: Default::Int(0),
+        from_the_first: true,
+    },
+    switch("dialog.auto_type_enabled", true, true),
+    switch("dialog.strict_semantic_guard", false, false),
+    switch("dialog.conflict_text_checks_enabled", false, false),
+    switch("dialog.turn_profile_trace_enabled", false, false),
+    Setting {
+        key: "characters.fact_generation.draft_mode",
+        kind: SettingKind::OneOf(&["deterministic", "llm"]),
+        default: Default::Text("deterministic"),
+        from_the_first: false,
+    },
+];
+
+/// Settings of which at most one may be on.
+const EXCLUSIVE: [&str; 2] = ["context.full_context_enabled", "context.compress_enabled"];
+
+impl Setting {
+    /// What it is if nobody has said anything else.
+    #[must_use]
+    pub fn default_value(&self) -> Value {
+        match self.default {
+            Default::Bool(value) => value.into(),
+            Default::Int(value) => value.into(),
+            Default::Text(value) => value.into(),
+        }
+    }
+
+    /// Whether campaigns with these rules have it.
+    #[must_use]
+    pub fn is_known_to(&self, rules: Rules) -> bool {
+        self.from_the_first || rules == Rules::Second
+    }
+
+    fn refuse(&self, value: &Value) -> Option<String> {
+        let fits = match (self.kind, value) {
+            (SettingKind::Bool, Value::Bool(_)) => true,
+            (SettingKind::Int { min, max }, value) => {
+                value.as_i64().is_some_and(|value| (min..=max).contains(&value))
+            }
+            (SettingKind::OneOf(words), Value::String(word)) => words.contains(&word.as_str()),
+            _ => false,
+        };
+        let wanted = match self.kind {
+            SettingKind::Bool => "true or false".to_owned(),
+            SettingKind::Int { min, max } => format!("a whole number from {min} to {max}"),
+            SettingKind::OneOf(words) => format!("one of {}", words.join(", ")),
+        };
+        (!fits).then(|| format!("{value} is not {wanted}"))
+    }
+
+    fn path(&self) -> Vec<&'static str> {
+        std::iter::once("settings_snapshot").chain(self.key.split('.')).collect()
+    }
+}
+
+/// The settings that campaigns with these rules have.
+pub fn settings(rules: Rules) -> impl Iterator<Item = &'static Setting> {
+    SETTINGS.iter().filter(move |setting| setting.is_known_to(rules))
+}
+
+impl View<'_> {
+    /// What a setting is; its default, if the document has none.
+    pub(crate) fn setting(self, setting: &Setting) -> Value {
+        let stored = self.tree.at(&setting.path()).and_then(|tree| tree.to_value().ok());
+        stored.unwrap_or_else(|| setting.default_value())
+    }
+
+    /// Whether a switch is on. What is no truth value counts as the default.
+    pub(crate) fn is_on(self, key: &str) -> bool {
+        let setting = SETTINGS.iter().find(|setting| setting.key == key);
+        setting.is_some_and(|setting| {
+            let default = || setting.default == Default::Bool(true);
+            self.setting(setting).as_bool().unwrap_or_else(default)
+        })
+    }
+
+    /// How many checkpoints are kept.
+    pub(crate) fn max_checkpoints(self) -> usize {
+        let stored = self.integer(&["settings_snapshot", "rollback", "max_checkpoints"]);
+        usize::try_from(stored.unwrap_or(0).clamp(0, MOST_CHECKPOINTS)).unwrap_or(0)
+    }
+}
+
+/// Carries out a patch on a draft: all of it, or, if anything is wrong with it, nothing. Tells the keys that
+/// changed; if there are any, `settings_revision` is one more.
+pub(crate) fn patch(
+    draft: &mut Draft,
+    changes: &[(String, Value)],
+) -> Result<Vec<&'static str>, CampaignError> {
+    let rules = draft.view().generation.rules();
+    let refuse = |key: &str, reason: String| CampaignError::Setting { key: key.to_owned(), reason };
+    let mut wanted = Vec::new();
+    for (key, value) in changes {
+        let setting = settings(rules).find(|setting| setting.key == key);
+        let setting = setting.ok_or_else(|| refuse(key, "there is no such setting".to_owned()))?;
+        if let Some(reason) = setting.refuse(value) {
+            return Err(refuse(key, reason));
+        }
+        wanted.push((setting, value));
+    }
+    // The whole result is looked at, as a patch may leave something wrong that was wrong before.
+    let after = |setting: &Setting| {
+        let given = wanted.iter().rev().find(|(other, _)| other.key == setting.key);
+        given.map_or_else(|| draft.view().setting(setting), |(_, value)| (*value).clone())
+    };
+    for setting in settings(rules) {
+        if let Some(reason) = setting.refuse(&after(setting)) {
+            return Err(refuse(setting.key, reason));
+        }
+    }
+    let on = SETTINGS.iter().filter(|setting| EXCLUSIVE.contains(&setting.key));
+    if on.filter(|setting| after(setting) == true).count() > 1 {
+        let [first, second] = EXCLUSIVE;
+        return Err(refuse(first, format!("it and {second} cannot both be true")));
+    }
+    let all = settings(rules).map(|setting| (setting, after(setting)));
+    let different = all.filter(|(setting, value)| draft.view().setting(setting) != *value);
+    let different: Vec<(&Setting, Value)> = different.collect();
+    let mut changed = Vec::new();
+    for (setting, value) in different {
+        draft.set(&setting.path(), &value)?;
+        changed.push(setting.key);
+    }
+    if !changed.is_empty() {
+        let revision = draft.view().settings_revision().saturating_add(1);
+        draft.set(&["settings_revision"], &revision)?;
+    }
+    Ok(changed)
+}

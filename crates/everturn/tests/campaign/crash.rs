@@ -1,0 +1,212 @@
+//! Crash everywhere: a campaign is played and cut at every change of the disk. Whatever is left, state and log
+//! agree, and what was acknowledged is there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use everturn::campaign::{
+    Campaign, CampaignError, CampaignWriter, NewCampaign, Output, Recorded, Submission, create,
+    fork, list, repair,
+};
+use everturn::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
+use everturn::names::FilePath;
+use everturn::store::{FileStore, Holder, MemoryStore, Options, Store};
+use serde_json::json;
+
+use crate::support::{answer, at, id, open, play, step};
+
+type Files = BTreeMap<FilePath, Vec<u8>>;
+type Op = fn(&Arc<dyn Store>) -> Result<(), CampaignError>;
+
+fn on(store: &Arc<dyn Store>) -> Result<CampaignWriter, CampaignError> {
+    CampaignWriter::open(Arc::clone(store), &id("camp_0001"))
+}
+
+fn turn(store: &Arc<dyn Store>, output: Output) -> Result<(), CampaignError> {
+    let mut campaign = on(store)?;
+    campaign.submit(&Submission::new("on"), &mut Recorded::new([output]), at(1))?;
+    campaign.release()
+}
+
+fn checkpoints(store: &Arc<dyn Store>, count: u64) -> Result<(), CampaignError> {
+    let mut campaign = on(store)?;
+    campaign.patch_settings(&[("rollback.max_checkpoints".to_owned(), json!(count))])?;
+    campaign.release()
+}
+
+/// Everything that changes a campaign. Each of these changes each directory in one commit.
+const OPS: &[Op] = &[
+    |store| create(store, &NewCampaign::default(), at(0)).map(drop),
+    |store| turn(store, answer("", &[step("area_001", "area_002")])),
+    |store| checkpoints(store, 2),
+    |store| turn(store, Output::text("Silence.")),
+    |store| turn(store, answer("", &[("map_generate", json!({"parent_area_id": "area_002"}))])),
+    |store| {
+        let mut campaign = on(store)?;
+        campaign.select_actor("pc_002")?;
+        campaign.release()
+    },
+    |store| {
+        let mut campaign = on(store)?;
+        let hurt = json!({"target_character_id": "pc_001", "delta": -12, "cause": "x"});
+        let mut narrator = Recorded::new([answer("", &[("hp_delta", hurt)])]);
+        campaign.submit(&Submission::new("on"), &mut narrator, at(2))?;
+        campaign.release()
+    },
+    |store| {
+        let mut campaign = on(store)?;
+        campaign.undo(2, at(3))?;
+        campaign.release()
+    },
+    |store| {
+        let mut campaign = on(store)?;
+        campaign.rewind(3)?;
+        campaign.release()
+    },
+    |store| turn(store, answer("", &[step("area_002", "area_001")])),
+    |store| fork(store, &id("camp_0001"), 2, None).map(drop),
+    |store| checkpoints(store, 0),
+    |store| turn(store, Output::text("Silence.")),
+    |store| {
+        let mut campaign = on(store)?;
+        campaign.rewind(0)?;
+        campaign.release()
+    },
+    |store| turn(store, answer("", &[step("area_001", "area_002")])),
+    |store| repair(store, &id("camp_0001"), at(4)).map(drop),
+];
+
+/// The files before all operations, and after each of them.
+fn states() -> Vec<Files> {
+    let store = MemoryStore::default();
+    let shared: Arc<dyn Store> = Arc::new(store.clone());
+    let mut all = vec![Files::new()];
+    for op in OPS {
+        op(&shared).unwrap();
+        all.push(store.contents());
+    }
+    all
+}
+
+fn open_store(disk: &SimDisk) -> Arc<dyn Store> {
+    let holder = Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
+    let options = Options { log_size: 24 << 10, log_most: 32 << 10, ..Options::new(holder) };
+    Arc::new(FileStore::open(Arc::new(disk.process()), options).unwrap())
+}
+
+/// The files in each campaign's directory.
+fn by_campaign(files: &Files) -> BTreeMap<String, Files> {
+    let mut all: BTreeMap<String, Files> = BTreeMap::new();
+    for (file, bytes) in files {
+        let mut names = file.as_str().split('/');
+        if let (Some("campaigns"), Some(campaign)) = (names.next(), names.next()) {
+            all.entry(campaign.to_owned()).or_default().insert(file.clone(), bytes.clone());
+        }
+    }
+    all
+}
+
+/// Plays until the disk crashes; tells how many operations were acknowledged.
+fn play_until(disk: &SimDisk) -> usize {
+    let holder = Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
+    let options = Options { log_size: 24 << 10, log_most: 32 << 10, ..Options::new(holder) };
+    let Ok(store) = FileStore::open(Arc::new(disk.process()), options) else { return 0 };
+    let store: Arc<dyn Store> = Arc::new(store);
+    OPS.iter().take_while(|op| op(&store).is_ok()).count()
+}
+
+fn ends(point: u64) -> Vec<Survival> {
+    let data = [Data::Lost, Data::Kept, Data::Prefix, Data::Hole, Data::Last, Data::Mixed(point)];
+    let names = [Names::Lost, Names::Kept, Names::Prefix];
+    let turn = usize::try_from(point).unwrap();
+    let some =
+        |at: usize| Survival { data: data[(turn + at) % 6], names: names[(turn / 2 + at) % 3] };
+    let kill = Survival { data: Data::Kept, names: Names::Kept };
+    std::iter::once(kill).chain((0..4).map(some)).collect()
+}
+
+fn verify(disk: &SimDisk, before: &Files, after: &Files) -> Result<(), String> {
+    let store = open_store(disk);
+    let found = by_campaign(&disk.contents());
+    let (before, after) = (by_campaign(before), by_campaign(after));
+    let names: BTreeSet<&String> = found.keys().chain(before.keys()).collect();
+    for name in names {
+        let here = found.get(name);
+        let later = here == after.get(name);
+        if !later && here != before.get(name) {
+            return Err(format!("{name} is neither as before nor as after"));
+        }
+    }
+    // A campaign is cut only when its branch is there.
+    let main = "camp_0001";
+    let is_cut = found.get(main) == after.get(main) && before.get(main) != after.get(main);
+    if is_cut && found != after {
+        return Err("the campaign is cut, and its branch is not there".to_owned());
+    }
+    for id in list(&store).map_err(|error| error.to_string())? {
+        let campaign =
+            Campaign::open(Arc::clone(&store), &id).map_err(|error| error.to_string())?;
+        let findings = campaign.check().map_err(|error| error.to_string())?;
+        if !findings.is_empty() {
+            return Err(format!("{id}: {findings:?}"));
+        }
+    }
+    if found.contains_key("camp_0001") {
+        let mut campaign = open(&store, &id("camp_0001"));
+        let turn = campaign.turn();
+        play(&mut campaign, Output::text("Silence.")).map_err(|error| error.to_string())?;
+        let findings = campaign.campaign().check().map_err(|error| error.to_string())?;
+        if campaign.turn() != turn + 1 || !findings.is_empty() {
+            return Err(format!("after one more turn: {findings:?}"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn state_and_log_agree_after_every_crash() {
+    let states = states();
+    let (mut point, mut tries) = (0_u64, 0_u64);
+    loop {
+        let disk = SimDisk::new();
+        disk.inject(Fault { at: point, trouble: Trouble::Crash, lasting: false });
+        let done = play_until(&disk);
+        if !disk.crashed() {
+            assert_eq!(done, OPS.len());
+            break;
+        }
+        let (before, after) = (&states[done], &states[(done + 1).min(OPS.len())]);
+        for survival in ends(point) {
+            let left = disk.fork();
+            left.power_cut(survival);
+            if let Err(problem) = verify(&left, before, after) {
+                panic!("crash at change {point}, in operation {done}, {survival:?}: {problem}");
+            }
+            tries += 1;
+        }
+        point += 1;
+    }
+    assert!(point > 200, "only {point} places to crash at");
+    println!("campaigns: {point} crash points, {tries} crashes survived");
+}
+
+#[test]
+fn every_failure_of_the_disk_leaves_a_campaign_whole() {
+    let mut point = 0_u64;
+    loop {
+        let disk = SimDisk::new();
+        disk.inject(Fault { at: point, trouble: Trouble::Error(28), lasting: false });
+        let done = play_until(&disk);
+        disk.heal();
+        let store = open_store(&disk);
+        for id in list(&store).unwrap() {
+            let campaign = Campaign::open(Arc::clone(&store), &id).unwrap();
+            assert_eq!(campaign.check().unwrap(), [], "failure at change {point}");
+        }
+        if done == OPS.len() && point > disk.changes() {
+            break;
+        }
+        point += 7;
+    }
+    assert!(point > 200, "only {point}");
+}
