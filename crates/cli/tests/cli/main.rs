@@ -7,6 +7,7 @@
 mod check;
 mod everturn;
 mod kills;
+mod large;
 mod pages;
 mod readme;
 mod sessions;
