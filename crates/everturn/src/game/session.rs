@@ -176,6 +176,10 @@ impl Session {
             None => Meta::parse(&self.dir, b"{}")?,
         };
         meta.check_version(&self.id)?;
+        if self.form == Form::Documented && meta.turn().is_none() {
+            let file = Document::Meta.in_dir(&self.dir);
+            return Err(GameError::damaged(&file, "it does not say which turn was the last"));
+        }
         Ok(meta)
     }
 

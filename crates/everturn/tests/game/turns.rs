@@ -107,3 +107,16 @@ fn a_scene_that_no_file_could_hold_is_refused() {
     let good = r#"{"actor": "gm", "deltas": [{"scope": "scene", "deltas": [{"op": "set", "path": [], "value": {"sceneId": "temple"}}]}]}"#;
     assert_eq!(game.append(&TurnInput::parse(good).unwrap(), now()).unwrap().turn, 1);
 }
+
+#[test]
+fn metadata_that_do_not_say_where_the_session_stands_are_not_written_over() {
+    let store = memory();
+    game(&store, "session-abc123").release().unwrap();
+    let file = "sessions/active/session-abc123/session.meta.json";
+    for damaged in ["{}", r#"{"version": "1.0.0", "current": {}}"#, "[]", ""] {
+        super::support::put(&store, file, damaged.as_bytes());
+        assert!(GameWriter::open(Arc::clone(&store), &id("session-abc123")).is_err(), "{damaged}");
+        let path = super::support::path(file);
+        assert_eq!(store.read(&path, 0..99).unwrap(), damaged.as_bytes());
+    }
+}
