@@ -57,7 +57,7 @@ pub use names::Status;
 pub use repair::{Action, Repair, plan_repair, repair, undo_repair};
 pub use retention::{Keep, Retention, SnapshotEntry, retain};
 pub use scenes::{NewScene, SceneEnd};
-pub use session::{Session, list};
+pub use session::{LogRows, Session, list};
 pub use snapshot::{Reason, Snapshot};
 pub use state::{Scope, State};
 pub(crate) use survey::Place;
