@@ -204,7 +204,9 @@ impl World {
         let mut cut = self.twins[name].clone();
         cut.states.truncate(kept + 1);
         cut.told.truncate(kept);
-        if self.random.once_in(2) {
+        let is_last = kept + 1 == self.twins[name].states.len();
+        // There is nothing to go back from at the last turn.
+        if is_last || self.random.once_in(2) {
             self.forks += 1;
             let new = format!("fork-{}", self.forks);
             let how = Branching::new(id(&new), turn);

@@ -193,20 +193,21 @@ impl Survey<'_> {
         if self.blind {
             return Ok(None);
         }
-        let said = tree.text_at(&[total]).and_then(|said| said.parse::<u64>().ok());
-        let (now, then) = self.totals(total);
-        // An index may be as old as the states, which are written together with it.
-        Ok(match said {
+        let number = |field: &str| tree.text_at(&[field]).and_then(|said| said.parse::<u64>().ok());
+        // An index may be older than the session, and says so; one that does not say how old it is
+        // was written with the states.
+        let through = number("throughTurn").or(self.facts.stored.turn);
+        let (now, then) = self.totals(total, through.unwrap_or(u64::MAX));
+        Ok(match number(total) {
             Some(said) if said == now || said == then => None,
             Some(said) => Some(format!("{total} is {said}, not {now}")),
             None => Some(format!("{total} is missing")),
         })
     }
 
-    /// A number of things now, and when the states were last written.
-    fn totals(&self, total: &str) -> (u64, u64) {
+    /// A number of things now, and up to an earlier turn.
+    fn totals(&self, total: &str, then: u64) -> (u64, u64) {
         let recount = &self.facts.recount;
-        let then = self.facts.stored.turn.unwrap_or(u64::MAX);
         match total {
             "totalTurns" => (recount.turns, recount.by_turn.count(then)),
             "totalEvents" => (recount.events, recount.by_turn.sum(0, then)),
