@@ -49,6 +49,8 @@ pub mod view;
 
 pub mod layout;
 
+mod marks;
+
 pub mod game;
 
 pub mod campaign;
