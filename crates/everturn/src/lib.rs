@@ -11,6 +11,7 @@
 //! - [`document`]: whole JSON files, edited without touching what did not change.
 //! - [`tree`]: JSON values that are looked into only where somebody looks.
 //! - [`delta`]: changes of such values that can be taken back.
+//! - [`tokens`]: how many tokens a text costs a language model.
 //! - [`disk`]: what is asked of a disk; the real one, and one that crashes on request.
 //! - [`store`]: batches of changes to files that happen whole or not at all.
 //! - [`archive`]: a directory as a `tar.gz`, and back, without trusting the archive.
@@ -36,6 +37,8 @@ pub mod document;
 pub mod tree;
 
 pub mod delta;
+
+pub mod tokens;
 
 mod checksum;
 
