@@ -18,6 +18,7 @@ mod man;
 mod mark;
 mod new;
 mod pause;
+mod play;
 mod purge;
 mod repair;
 mod replay;
@@ -72,6 +73,7 @@ macro_rules! registry {
 
 // The order is that of `--help`.
 registry! {
+    Play => play,
     New => new,
     Append => append,
     Ls => ls,

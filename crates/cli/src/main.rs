@@ -7,6 +7,7 @@ mod app;
 mod args;
 mod campaigns;
 mod changes;
+mod columns;
 mod commands;
 mod error;
 mod exit;
@@ -16,11 +17,13 @@ mod input;
 mod json;
 mod output;
 mod panics;
+mod play;
 mod progress;
 mod replay;
 mod sessions;
 mod settings;
 mod stages;
+mod transcript;
 mod turns;
 
 fn main() -> std::process::ExitCode {
