@@ -63,7 +63,7 @@ pub(crate) fn play(table: Table<'_>, context: &mut Context) -> Result<Exit, Stop
     released?;
     if !context.json {
         let mut page = Page::default();
-        page.gap();
+        page.say(Look::Plain, "");
         page.say(Look::Faint, format!("Saved up to turn {turn}. {again} goes on."));
         show(&page, &console, context)?;
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use everturn::campaign::{CampaignWriter, Embedded, NewCampaign, create};
+use everturn::campaign::{Campaign, CampaignWriter, Embedded, NewCampaign, create};
 use everturn::layout::{Layout, LayoutError};
 use everturn::names::SessionId;
 use everturn::tree::Tree;
@@ -20,8 +20,8 @@ const STORAGE: &str = "storage";
 
 /// Play a campaign in the terminal
 ///
-/// Without a campaign, the last one in the root is played, and if there is none, a new one is made. The root is
-/// ./storage, unless one is named. Every turn is saved when its answer is shown. Lines that begin with a slash are
+/// Without a campaign, the one in the root that was played last goes on (but not what a rewind has left behind), and if
+/// there is none, a new one is made. The root is ./storage, unless one is named. Every turn is saved when its answer is shown. Lines that begin with a slash are
 /// commands; /help lists them.
 ///
 /// Without a terminal each line of the input is a turn or a command, and the command ends with 1 if one of them could
@@ -30,7 +30,7 @@ const STORAGE: &str = "storage";
 #[command(after_help = r#"Examples:
   everturn play
   everturn play camp_0002
-  everturn play --new --party Mira,Bran
+  everturn play --new --party Ann,Ben
   printf '%s\n' 'look around' /map | everturn play
 
 An answer with --json:
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     new: bool,
 
     /// The party of a new campaign
-    #[arg(long, value_name = "ID,…", value_delimiter = ',', default_value = "Mira,Bran")]
+    #[arg(long, value_name = "ID,…", value_delimiter = ',', default_value = "Mira,Joss")]
     party: Vec<String>,
 
     /// What the embedded narrator's places and people follow from; without it, from when the campaign was made
@@ -61,9 +61,16 @@ fn choose(args: &Args, root: &Root) -> Result<SessionId, Error> {
         let (mut known, findings) = everturn::campaign::CampaignLayout.list(&store)?;
         report(&findings);
         known.retain(|summary| summary.status != "archived");
-        known.sort_by(|a, b| (b.updated, &b.place.id).cmp(&(a.updated, &a.place.id)));
-        if let Some(last) = known.first() {
-            return Ok(SessionId::parse(&last.place.id)?);
+        // A fork that nobody has played on gives way to its parent.
+        known.sort_by(|a, b| (b.updated, &a.place.id).cmp(&(a.updated, &b.place.id)));
+        for summary in known {
+            let id = SessionId::parse(&summary.place.id)?;
+            let lineage = Campaign::open(root.store(), &id)?.lineage();
+            let is_left_behind =
+                lineage.is_ok_and(|lineage| lineage.is_some_and(|from| from.kind == "rewind"));
+            if !is_left_behind {
+                return Ok(id);
+            }
         }
     }
     let new = NewCampaign { party: args.party.clone(), ..NewCampaign::default() };

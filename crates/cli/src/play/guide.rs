@@ -30,6 +30,12 @@ impl Guide {
         Ok(found.unwrap_or_else(|| area.to_owned()))
     }
 
+    /// What an area is called where there is no sentence around it.
+    pub(super) fn label(&self, campaign: &Campaign, area: &str) -> Result<String, Error> {
+        let name = self.name(campaign, area)?;
+        Ok(name.strip_prefix("the ").unwrap_or(&name).to_owned())
+    }
+
     /// The scene as it is: what the narrator would say, or its last words and the ways out.
     pub(super) fn scene(&self, campaign: &Campaign, page: &mut Page) -> Result<(), Error> {
         let actor = campaign.active_actor()?.unwrap_or_default();
@@ -66,12 +72,12 @@ impl Guide {
         let here = characters.first().and_then(|first| first.area.clone());
         let mut parts = Vec::new();
         if let Some(here) = &here {
-            parts.push(self.name(campaign, here)?);
+            parts.push(self.label(campaign, here)?);
         }
         for one in &characters {
             let mut part = format!("{} {}", one.id, fitness(one));
             if let Some(area) = one.area.as_ref().filter(|area| Some(*area) != here.as_ref()) {
-                part.push_str(&format!(" in {}", self.name(campaign, area)?));
+                part.push_str(&format!(" ({})", self.label(campaign, area)?));
             }
             parts.push(part);
         }
@@ -111,7 +117,7 @@ impl Guide {
                 there.partition(|one| Some(&one.id) == actor.as_ref());
             let number = |id: &String| areas.iter().position(|area| area.id == *id);
             places.push(Place {
-                name: self.name(campaign, &area.id)?,
+                name: self.label(campaign, &area.id)?,
                 roads: area.roads.iter().filter_map(number).collect(),
                 here: !acting.is_empty(),
                 seen: seen.contains(&area.id),

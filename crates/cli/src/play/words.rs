@@ -14,18 +14,18 @@ const fn command(name: &'static str, arguments: &'static str, does: &'static str
 /// Every command, in the order of `/help`.
 pub(super) const COMMANDS: &[Command] = &[
     command("look", "", "the scene, once more"),
-    command("map", "", "the map: where you are, and what nobody has seen yet"),
+    command("map", "", "the map: where you are, and what is unexplored"),
     command("party", "", "everybody's place, health and things"),
-    command("actor", "[ID]", "who acts; with a name, who acts from now on"),
+    command("actor", "[ID]", "who acts, or who shall act from now on"),
     command("log", "[N]", "the last turns"),
     command("undo", "[N]", "take the last turns back"),
-    command("rewind", "N", "return to turn N; all that came after it is kept as a branch"),
+    command("rewind", "N", "return to turn N; what came later is kept as a branch"),
     command("fork", "", "keep a copy of the campaign as it is now"),
     command("mark", "NAME", "mark this turn"),
     command("marks", "", "the marks there are"),
     command("export", "FILE", "write the story to a new .md or .txt file"),
     command("settings", "[KEY[=VALUE]]", "what the campaign goes by"),
-    command("retry", "", "send the last line again, if it was not answered"),
+    command("retry", "", "send a line again that was not answered"),
     command("help", "", "this page"),
     command("quit", "", "leave; every turn is saved already"),
 ];

@@ -9,6 +9,7 @@ mod everturn;
 mod kills;
 mod large;
 mod pages;
+mod play;
 mod readme;
 mod sessions;
 mod streams;
