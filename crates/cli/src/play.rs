@@ -9,12 +9,13 @@ mod guide;
 mod map;
 mod page;
 mod told;
+mod voice;
 mod words;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use everturn::campaign::{CampaignWriter, Embedded, Narrator};
+use everturn::campaign::{CampaignWriter, Embedded};
 use everturn::store::Store;
 use signal_hook::consts::SIGINT;
 
@@ -22,21 +23,38 @@ use self::console::{Console, Heard};
 use self::game::{Game, Next};
 use self::guide::Guide;
 use self::page::{Look, Page};
+use self::voice::Voice;
 use crate::commands::Context;
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::json::Object;
 use crate::settings;
 
+pub(crate) use self::voice::Distant;
+
+/// Who tells the story.
+pub(crate) enum Teller<'n> {
+    Embedded(&'n mut Embedded),
+    Distant(&'n mut Distant),
+}
+
 /// What is played, and by whom.
 pub(crate) struct Table<'n> {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) campaign: CampaignWriter,
-    pub(crate) narrator: &'n mut dyn Narrator,
-    /// The embedded narrator, if it is the one who tells.
-    pub(crate) embedded: Option<Embedded>,
+    pub(crate) teller: Teller<'n>,
     /// The command that goes on with the campaign.
     pub(crate) again: String,
+}
+
+/// A flag that Ctrl-C raises from now on, instead of ending the program: while a turn is under way on a terminal, it must
+/// not. In a pipe it ends the program as ever; a turn is stored whole or not at all.
+pub(crate) fn watch_ctrl_c() -> Result<Arc<AtomicBool>, Error> {
+    let pressed = Arc::new(AtomicBool::new(false));
+    if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+        signal_hook::flag::register(SIGINT, Arc::clone(&pressed)).map_err(failed)?;
+    }
+    Ok(pressed)
 }
 
 fn failed(cause: std::io::Error) -> Error {
@@ -45,15 +63,23 @@ fn failed(cause: std::io::Error) -> Error {
 
 /// Lets somebody play until it is enough.
 pub(crate) fn play(table: Table<'_>, context: &mut Context) -> Result<Exit, Stop> {
-    let Table { store, campaign, narrator, embedded, again } = table;
+    let Table { store, campaign, teller, again } = table;
+    let mut console = Console::open().map_err(failed)?;
+    let (narrator, embedded): (&mut dyn Voice, Option<Embedded>) = match teller {
+        Teller::Embedded(embedded) => {
+            let own = *embedded;
+            (embedded, Some(own))
+        }
+        Teller::Distant(distant) => {
+            let live = console.is_terminal() && !context.json;
+            distant.show_on(live.then(|| console.screen()));
+            (distant, None)
+        }
+    };
     let guide = Guide::new(embedded);
     let (clock, unanswered) = (settings::now as fn() -> jiff::Timestamp, None);
     let mut game = Game { store, campaign, narrator, guide, clock, unanswered, failures: 0 };
-    let mut console = Console::open().map_err(failed)?;
     if console.is_terminal() {
-        // While a turn is under way Ctrl-C must not end the program.
-        let pressed = Arc::new(AtomicBool::new(false));
-        signal_hook::flag::register(SIGINT, pressed).map_err(failed)?;
         game.history()?.iter().for_each(|line| console.remember(line));
     }
     let outcome = converse(&mut game, &mut console, context);

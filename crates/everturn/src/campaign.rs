@@ -57,7 +57,7 @@ pub use history::Moment;
 pub use layout::{CampaignLayout, Turn};
 pub use life::{Status, archive, purge, restore, set_status, trash, trashed, unarchive};
 pub use log::{Log, TurnRow};
-pub use narrator::{Narrator, NarratorError, Output, Recorded, Request};
+pub use narrator::{Narrator, NarratorError, Output, Question, Recorded, Request};
 pub use repair::{Mending, Repair, plan_repair, repair, undo_repair};
 pub use scenery::{Area, Character};
 pub use session::{Campaign, Lineage, list};

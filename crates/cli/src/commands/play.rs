@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use everturn::campaign::{Campaign, CampaignWriter, Embedded, NewCampaign, create};
+use everturn::campaign::{Campaign, CampaignWriter, NewCampaign, create};
 use everturn::layout::{Layout, LayoutError};
 use everturn::names::SessionId;
 use everturn::tree::Tree;
@@ -11,7 +11,8 @@ use super::Context;
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::play::{Table, play};
+use crate::narrator::NarratorArgs;
+use crate::play::{Distant, Table, Teller, play, watch_ctrl_c};
 use crate::sessions::{Root, report};
 use crate::settings;
 
@@ -31,6 +32,7 @@ const STORAGE: &str = "storage";
   everturn play
   everturn play camp_0002
   everturn play --new --party Ann,Ben
+  everturn play --narrator openai --model llama3.2
   printf '%s\n' 'look around' /map | everturn play
 
 An answer with --json:
@@ -52,6 +54,9 @@ pub(crate) struct Args {
     /// What the embedded narrator's places and people follow from; without it, from when the campaign was made
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+
+    #[command(flatten)]
+    narrator: NarratorArgs,
 }
 
 /// The campaign that is played when none is named: the last one, or a new one.
@@ -60,7 +65,7 @@ fn choose(args: &Args, root: &Root) -> Result<SessionId, Error> {
     if !args.new {
         let (mut known, findings) = everturn::campaign::CampaignLayout.list(&store)?;
         report(&findings);
-        known.retain(|summary| summary.status != "archived");
+        known.retain(|summary| matches!(summary.status.as_str(), "active" | "ended"));
         // A fork that nobody has played on gives way to its parent.
         known.sort_by(|a, b| (b.updated, &a.place.id).cmp(&(a.updated, &b.place.id)));
         for summary in known {
@@ -114,16 +119,26 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         Output::status(&finding.to_string());
     }
     let state = campaign.state().map_err(Error::from)?;
-    let mut narrator = Embedded::new(args.seed.unwrap_or_else(|| seed_of(state)));
+    let seed = args.seed.unwrap_or_else(|| seed_of(state));
+    let pressed = watch_ctrl_c()?;
+    let (mut embedded, mut distant);
+    let teller = match args.narrator.embedded(seed) {
+        Some(narrator) => {
+            embedded = narrator;
+            Teller::Embedded(&mut embedded)
+        }
+        None => {
+            distant = Distant::new(&args.narrator, seed, pressed)?;
+            Teller::Distant(&mut distant)
+        }
+    };
     let again = match &context.root {
         Some(path) if path.as_os_str() != STORAGE => {
             format!("everturn play {id} --root {}", path.display())
         }
         _ => format!("everturn play {id}"),
     };
-    let embedded = Some(narrator);
-    let table = Table { store, campaign, narrator: &mut narrator, embedded, again };
-    let exit = play(table, context)?;
+    let exit = play(Table { store, campaign, teller, again }, context)?;
     root.close()?;
     Ok(exit)
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use everturn::campaign::{CampaignError, CampaignWriter, Narrator, Submission};
+use everturn::campaign::{CampaignError, CampaignWriter, Submission};
 use everturn::layout::{self, LayoutError};
 use everturn::store::Store;
 use everturn::view::{NewMark, Place};
@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::guide::Guide;
 use super::page::{Look, Page};
 use super::told;
+use super::voice::Voice;
 use super::words::{COMMANDS, Word, understand, usage};
 use crate::error::Error;
 use crate::transcript;
@@ -28,7 +29,7 @@ pub(super) enum Next {
 pub(super) struct Game<'n> {
     pub(super) store: Arc<dyn Store>,
     pub(super) campaign: CampaignWriter,
-    pub(super) narrator: &'n mut dyn Narrator,
+    pub(super) narrator: &'n mut dyn Voice,
     pub(super) guide: Guide,
     pub(super) clock: fn() -> Timestamp,
     /// The last line, if it was not answered.
@@ -39,7 +40,7 @@ pub(super) struct Game<'n> {
 
 impl Game<'_> {
     /// What a player sees first.
-    pub(super) fn opening(&self, page: &mut Page) -> Result<(), Error> {
+    pub(super) fn opening(&mut self, page: &mut Page) -> Result<(), Error> {
         let campaign = self.campaign.campaign();
         let turn = campaign.turn();
         page.say(Look::Strong, format!("Everturn - {}", campaign.id()));
@@ -52,8 +53,8 @@ impl Game<'_> {
             page.say(Look::Faint, format!("{turn} turns lie behind you."));
             page.gap();
         }
-        self.guide.scene(campaign, page)?;
-        if let Some(reason) = campaign.end_reason()? {
+        self.guide.scene(&mut self.campaign, page)?;
+        if let Some(reason) = self.campaign.campaign().end_reason()? {
             page.gap();
             page.say(
                 Look::Alarm,
@@ -90,7 +91,7 @@ impl Game<'_> {
                 }
             }
             Word::Retry => self.retry(page)?,
-            Word::Look => self.guide.scene(self.campaign.campaign(), page)?,
+            Word::Look => self.guide.scene(&mut self.campaign, page)?,
             Word::Map => self.guide.map(self.campaign.campaign(), page)?,
             Word::Party => self.guide.party(self.campaign.campaign(), page)?,
             Word::Log(turns) => told::log(self.campaign.campaign(), turns, page)?,
@@ -132,6 +133,11 @@ impl Game<'_> {
                 say(format!("Turn {} is marked: {} ({}).", mark.turn, mark.name, mark.id));
             }
             Word::Actor(Some(actor)) => {
+                let party = self.campaign.campaign().party()?;
+                if !party.iter().any(|member| member == actor) {
+                    let what = format!("{actor} is not in the party: {}", party.join(", "));
+                    return Err(LayoutError::Request { what });
+                }
                 self.campaign.select_actor(actor)?;
                 say(format!("{actor} acts from now on."));
             }
@@ -171,7 +177,9 @@ impl Game<'_> {
         match self.campaign.submit(&submission, self.narrator, now) {
             Ok(played) => {
                 self.unanswered = None;
-                told::tell(&played.row, &self.guide, self.campaign.campaign(), page)?;
+                let text = played.row.string_at(&["assistant_text"]).unwrap_or_default();
+                let seen = self.narrator.has_shown(&text);
+                told::tell(&played.row, seen, &self.guide, self.campaign.campaign(), page)?;
                 for finding in &played.findings {
                     page.say(Look::Alarm, finding.to_string());
                 }

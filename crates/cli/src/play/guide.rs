@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use everturn::campaign::{Area, Campaign, Character, Embedded};
+use everturn::campaign::{Area, Campaign, CampaignWriter, Character, Embedded};
 
 use super::map::{Map, Place};
 use super::page::{Look, Page};
@@ -37,12 +37,13 @@ impl Guide {
     }
 
     /// The scene as it is: what the narrator would say, or its last words and the ways out.
-    pub(super) fn scene(&self, campaign: &Campaign, page: &mut Page) -> Result<(), Error> {
-        let actor = campaign.active_actor()?.unwrap_or_default();
-        if let Some(embedded) = &self.embedded {
-            page.say(Look::Plain, embedded.opening(campaign.state()?, &actor));
+    pub(super) fn scene(&self, writer: &mut CampaignWriter, page: &mut Page) -> Result<(), Error> {
+        if let Some(mut embedded) = self.embedded {
+            page.say(Look::Plain, writer.glimpse("look", &mut embedded)?.text);
             return Ok(());
         }
+        let campaign = writer.campaign();
+        let actor = campaign.active_actor()?.unwrap_or_default();
         if let Some(row) = campaign.rows_back()?.next().transpose()? {
             let told = row.row.string_at(&["assistant_text"]).unwrap_or_default();
             page.say(Look::Plain, told);

@@ -7,14 +7,17 @@ use super::guide::Guide;
 use super::page::{Look, Page};
 use crate::error::Error;
 
-/// Shows what a turn has led to: its text, and what changed.
+/// Shows what a turn has led to: its text, unless it was seen already, and what changed.
 pub(super) fn tell(
     row: &Tree,
+    seen: bool,
     guide: &Guide,
     campaign: &Campaign,
     page: &mut Page,
 ) -> Result<(), Error> {
-    page.say(Look::Plain, row.string_at(&["assistant_text"]).unwrap_or_default());
+    if !seen {
+        page.say(Look::Plain, row.string_at(&["assistant_text"]).unwrap_or_default());
+    }
     let list = |path: &[&str]| row.at(path).map(|list| list.children()).unwrap_or_default();
     let mut notes = Vec::new();
     for (_, action) in list(&["applied_actions"]) {
@@ -28,7 +31,7 @@ pub(super) fn tell(
         notes.push(format!("the narrator had to be corrected ({retries})"));
     }
     if !notes.is_empty() {
-        page.gap();
+        page.say(Look::Plain, "");
     }
     for note in notes {
         page.say(Look::Faint, format!("* {note}"));
