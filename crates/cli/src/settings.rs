@@ -46,3 +46,10 @@ pub(crate) fn root(named: Option<&Path>) -> Result<PathBuf, Error> {
     }
     Ok(home()?.join(".everturn"))
 }
+
+/// The key of the narrator's endpoint, and where it was found. An empty one counts as none.
+pub(crate) fn narrator_key() -> Option<(&'static str, String)> {
+    let names = ["EVERTURN_NARRATOR_KEY", "OPENAI_API_KEY"];
+    let found = names.into_iter().filter_map(|name| Some((name, std::env::var(name).ok()?)));
+    found.into_iter().find(|(_, key)| !key.trim().is_empty())
+}
