@@ -1,6 +1,6 @@
 //! Who tells the story of a campaign: the embedded narrator, or a model behind any `chat/completions` endpoint.
 //!
-//! `arguments, environment -> Choice -> Config -> a Narrator`
+//! `arguments, environment -> NarratorArgs -> a Narrator`
 
 mod answer;
 mod client;
@@ -35,16 +35,23 @@ pub(crate) enum Shown<'a> {
 pub(crate) type Listener = Box<dyn FnMut(Shown<'_>)>;
 
 impl NarratorArgs {
-    /// The narrator that was chosen.
+    /// The narrator that was chosen; the embedded one, whose choices follow from `seed`, if none was.
     ///
     /// `listener` hears the text of an answer as it arrives: all of [`Shown::Text`] since the last
     /// [`Shown::Again`] is the text of the answer that counts. The embedded narrator answers at once, and tells
     /// the listener nothing.
-    pub(crate) fn build(&self, listener: Listener) -> Result<Box<dyn Narrator>, Error> {
-        let config = Config::of(self)?;
-        Ok(match config.who {
-            Who::Embedded => Box::new(Embedded::new(config.seed)),
-            Who::Openai => Box::new(Endpoint::new(config, listener, Pace::default())),
+    pub(crate) fn build(&self, seed: u64, listener: Listener) -> Result<Box<dyn Narrator>, Error> {
+        Ok(match self.embedded(seed) {
+            Some(embedded) => Box::new(embedded),
+            None => Box::new(Endpoint::new(Config::of(self)?, listener, Pace::default())),
         })
+    }
+
+    /// The embedded narrator, if it is the one that was chosen.
+    pub(crate) fn embedded(&self, seed: u64) -> Option<Embedded> {
+        match self.narrator.unwrap_or(Who::Embedded) {
+            Who::Embedded => Some(Embedded::new(seed)),
+            Who::Openai => None,
+        }
     }
 }

@@ -47,9 +47,8 @@ pub(crate) fn root(named: Option<&Path>) -> Result<PathBuf, Error> {
     Ok(home()?.join(".everturn"))
 }
 
-/// The key of the narrator's endpoint, and where it was found. An empty one counts as none.
-pub(crate) fn narrator_key() -> Option<(&'static str, String)> {
-    let names = ["EVERTURN_NARRATOR_KEY", "OPENAI_API_KEY"];
-    let found = names.into_iter().filter_map(|name| Some((name, std::env::var(name).ok()?)));
-    found.into_iter().find(|(_, key)| !key.trim().is_empty())
+/// What the environment says of something that is neither an argument nor to be shown. What is empty counts as
+/// nothing.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }

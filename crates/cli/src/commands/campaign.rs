@@ -14,14 +14,14 @@ use crate::narrator::{NarratorArgs, Shown};
 use crate::output::Output;
 use crate::{input, settings};
 
-/// Play turns without a screen, replay recorded answers, or choose who acts
+/// Play turns from a script, replay answers, or choose who acts
 ///
 /// What a campaign has in common with other sessions is done by the commands for all of them: show, state,
 /// append, undo, rewind, fork and so on. `everturn settings` changes its settings.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  echo 'I look around.' | everturn campaign submit camp_0001
+  everturn campaign submit camp_0001 < script.txt
   everturn campaign replay-outputs camp_0001 < outputs.jsonl
   everturn campaign actor camp_0001 pc_002")]
 pub(crate) struct Args {
@@ -42,8 +42,8 @@ enum What {
 /// line. A turn that fails leaves no trace, and its line can be sent again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
-  echo 'I look around.' | everturn campaign submit camp_0001
-  everturn campaign submit camp_0001 --narrator openai --model llama3.2 < script.txt
+  everturn campaign submit camp_0001 < script.txt
+  everturn campaign submit camp_0001 --narrator openai --model llama3.2
 
 The answer:
   {"ok":true,"row":{…}} with the row as it was stored, or
@@ -55,6 +55,10 @@ struct Submit {
     /// Who acts, if it is not the active actor
     #[arg(long, value_name = "ID")]
     actor: Option<String>,
+
+    /// What the embedded narrator's places and people follow from
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    seed: u64,
 
     #[command(flatten)]
     narrator: NarratorArgs,
@@ -155,7 +159,7 @@ fn submit(args: &Submit, context: &mut Context) -> Result<Exit, Stop> {
             Output::status(remark);
         }
     };
-    let narrator = args.narrator.build(Box::new(remark))?;
+    let narrator = args.narrator.build(args.seed, Box::new(remark))?;
     turns(&args.campaign, Source::Asked(narrator, args.actor.clone()), context)
 }
 

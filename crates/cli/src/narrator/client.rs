@@ -201,13 +201,13 @@ impl Client {
 }
 
 /// The host in an address, with its port.
-fn host_of(url: &str) -> &str {
+pub(super) fn host_of(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.split(['/', '?', '#']).next().unwrap_or_default()
 }
 
 /// Whether a host is this machine, for which no proxy is needed.
-fn is_here(host: &str) -> bool {
+pub(super) fn is_here(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => host.split(':').next().unwrap_or_default(),

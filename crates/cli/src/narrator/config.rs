@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde::Deserialize;
 
+use super::client::{host_of, is_here};
 use super::key::Key;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -30,7 +31,7 @@ pub(crate) enum Who {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct NarratorArgs {
     /// Who tells the story: `embedded` needs nothing, `openai` is any chat/completions endpoint
-    #[arg(long, value_enum, env = "EVERTURN_NARRATOR", value_name = "WHO")]
+    #[arg(long, value_enum, env = "EVERTURN_NARRATOR", hide_env_values = true, value_name = "WHO")]
     pub(crate) narrator: Option<Who>,
 
     /// The base URL of the endpoint, such as http://localhost:11434/v1
@@ -38,33 +39,45 @@ pub(crate) struct NarratorArgs {
     pub(crate) narrator_url: Option<String>,
 
     /// The model, by the name that the endpoint has for it
-    #[arg(long, env = "EVERTURN_NARRATOR_MODEL", value_name = "NAME")]
+    #[arg(long, env = "EVERTURN_NARRATOR_MODEL", hide_env_values = true, value_name = "NAME")]
     pub(crate) model: Option<String>,
 
     /// How freely the model chooses its words, from 0 to 2
-    #[arg(long, env = "EVERTURN_NARRATOR_TEMPERATURE", value_name = "NUMBER")]
+    #[arg(
+        long,
+        env = "EVERTURN_NARRATOR_TEMPERATURE",
+        hide_env_values = true,
+        value_name = "NUMBER"
+    )]
     pub(crate) temperature: Option<f64>,
 
     /// The most tokens of an answer [default: 1024]
-    #[arg(long, env = "EVERTURN_NARRATOR_MAX_TOKENS", value_name = "NUMBER")]
+    #[arg(
+        long,
+        env = "EVERTURN_NARRATOR_MAX_TOKENS",
+        hide_env_values = true,
+        value_name = "NUMBER"
+    )]
     pub(crate) max_tokens: Option<u32>,
 
     /// The most tokens of a request and its answer together [default: 8192]
-    #[arg(long, env = "EVERTURN_NARRATOR_CONTEXT_TOKENS", value_name = "NUMBER")]
+    #[arg(
+        long,
+        env = "EVERTURN_NARRATOR_CONTEXT_TOKENS",
+        hide_env_values = true,
+        value_name = "NUMBER"
+    )]
     pub(crate) context_tokens: Option<u32>,
 
     /// How many seconds an answer may take [default: 120]
-    #[arg(long, env = "EVERTURN_NARRATOR_TIMEOUT", value_name = "SECONDS")]
+    #[arg(long, env = "EVERTURN_NARRATOR_TIMEOUT", hide_env_values = true, value_name = "SECONDS")]
     pub(crate) narrator_timeout: Option<f64>,
 
-    /// A file with the key of the endpoint, which nobody else may be able to read; a key in
-    /// EVERTURN_NARRATOR_KEY, or else OPENAI_API_KEY, comes first
-    #[arg(long, env = "EVERTURN_NARRATOR_KEY_FILE", value_name = "FILE")]
+    /// A file with the key of the endpoint, which nobody else may be able to read
+    ///
+    /// A key in EVERTURN_NARRATOR_KEY comes before it, and one in OPENAI_API_KEY after it.
+    #[arg(long, env = "EVERTURN_NARRATOR_KEY_FILE", hide_env_values = true, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
-
-    /// What the choices of the embedded narrator follow from [default: 0]
-    #[arg(long, env = "EVERTURN_NARRATOR_SEED", value_name = "NUMBER")]
-    pub(crate) narrator_seed: Option<u64>,
 }
 
 impl NarratorArgs {
@@ -80,7 +93,6 @@ impl NarratorArgs {
             context_tokens: self.context_tokens.or(other.context_tokens),
             narrator_timeout: self.narrator_timeout.or(other.narrator_timeout),
             key_file: self.key_file.or(other.key_file),
-            narrator_seed: self.narrator_seed.or(other.narrator_seed),
         }
     }
 }
@@ -88,11 +100,9 @@ impl NarratorArgs {
 /// Where a model is looked for that runs on this machine: the address of Ollama.
 const USUAL_URL: &str = "http://localhost:11434/v1";
 
-/// Everything about the narrator, settled.
+/// Everything about an endpoint, settled.
 #[derive(Debug, Clone)]
 pub(super) struct Config {
-    pub(super) who: Who,
-    pub(super) seed: u64,
     /// The whole address that is asked.
     pub(super) url: String,
     pub(super) model: String,
@@ -109,10 +119,9 @@ fn wrong(what: impl Into<String>) -> Error {
 
 impl Config {
     pub(super) fn of(args: &NarratorArgs) -> Result<Config, Error> {
-        let who = args.narrator.unwrap_or(Who::Embedded);
         let url = address(args.narrator_url.as_deref().unwrap_or(USUAL_URL))?;
         let model = args.model.clone().unwrap_or_default();
-        if who == Who::Openai && model.trim().is_empty() {
+        if model.trim().is_empty() {
             return Err(wrong("the narrator needs a model")
                 .hint("name one with --model NAME or EVERTURN_NARRATOR_MODEL"));
         }
@@ -131,18 +140,29 @@ impl Config {
                 "an answer of {max_tokens} tokens does not fit into {context_tokens} tokens with its request"
             )));
         }
-        let key = if who == Who::Openai { key(args)? } else { None };
-        let seed = args.narrator_seed.unwrap_or(0);
-        Ok(Config { who, seed, url, model, temperature, max_tokens, context_tokens, timeout, key })
+        let key = key(args, &url)?;
+        Ok(Config { url, model, temperature, max_tokens, context_tokens, timeout, key })
     }
 }
 
 /// The key that was given: in the environment, or else in a file.
-fn key(args: &NarratorArgs) -> Result<Option<Key>, Error> {
-    if let Some((source, text)) = settings::narrator_key() {
-        return Key::parse(&text, source).map(Some);
+fn key(args: &NarratorArgs, url: &str) -> Result<Option<Key>, Error> {
+    if let Some(key) = settings::variable("EVERTURN_NARRATOR_KEY") {
+        return Key::parse(&key, "EVERTURN_NARRATOR_KEY").map(Some);
     }
-    args.key_file.as_deref().map(Key::read).transpose()
+    if let Some(file) = args.key_file.as_deref() {
+        return Key::read(file).map(Some);
+    }
+    // This one was not given for Everturn alone: it does not go over a network in plain sight.
+    match settings::variable("OPENAI_API_KEY").filter(|_| is_private(url)) {
+        Some(key) => Key::parse(&key, "OPENAI_API_KEY").map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Whether nobody on the way can read what is sent to an address.
+fn is_private(url: &str) -> bool {
+    url.starts_with("https://") || is_here(host_of(url))
 }
 
 /// The address of an endpoint, by its base.
@@ -182,6 +202,19 @@ mod tests {
             assert_eq!(address(base).ok().as_deref(), expect, "{base}");
         }
         assert!(!address("https://user:secret@h/v1").unwrap_err().to_string().contains("secret"));
+    }
+
+    #[test]
+    fn what_is_sent_in_plain_sight_is_known() {
+        for (url, expect) in [
+            ("https://api.example.org/v1", true),
+            ("http://localhost:11434/v1", true),
+            ("http://127.0.0.1/v1", true),
+            ("http://192.168.1.4:8000/v1", false),
+            ("http://localhost.example.org/v1", false),
+        ] {
+            assert_eq!(is_private(url), expect, "{url}");
+        }
     }
 
     #[test]
@@ -226,7 +259,5 @@ mod tests {
             |args| args.max_tokens = Some(8192),
             "an answer of 8192 tokens does not fit into 8192 tokens with its request",
         );
-        let plain = Config::of(&NarratorArgs::default()).unwrap();
-        assert_eq!((plain.who, plain.seed), (Who::Embedded, 0));
     }
 }
