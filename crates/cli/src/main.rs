@@ -15,6 +15,7 @@ mod faults;
 mod games;
 mod input;
 mod json;
+mod narrator;
 mod output;
 mod panics;
 mod play;

@@ -18,6 +18,7 @@
 //! Campaigns come in several shapes, see [`Generation`]; a campaign keeps the shape and the rules it has.
 
 mod branch;
+mod briefing;
 mod check;
 mod conflict;
 mod create;
@@ -47,6 +48,7 @@ mod view;
 mod writer;
 
 pub use branch::{Branched, fork};
+pub use briefing::{Detail, ToolNote};
 pub use conflict::{Conflict, ConflictKind, ConflictReport};
 pub use create::{NewCampaign, create};
 pub use dialog::DialogType;

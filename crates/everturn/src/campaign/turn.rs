@@ -167,7 +167,7 @@ fn knows_guards(view: View<'_>) -> bool {
 }
 
 /// The first generation always looks for words, the later ones if they are told to.
-fn looks_for_words(view: View<'_>) -> bool {
+pub(crate) fn looks_for_words(view: View<'_>) -> bool {
     view.generation == super::Generation::First
         || knows_guards(view) && view.is_on("dialog.conflict_text_checks_enabled")
 }

@@ -31,6 +31,8 @@ pub(super) enum Intent {
     Wait,
     /// Not to do something.
     Hold,
+    /// Whatever was offered.
+    Yes,
     Act(&'static Act),
     Unclear(Vec<String>),
 }
@@ -134,300 +136,98 @@ pub(super) fn words(text: &str) -> Vec<String> {
 }
 
 /// Words that say nothing about what is meant.
-const FILLERS: &[&str] = &[
-    "i",
-    "i'm",
-    "i'll",
-    "i'd",
-    "we",
-    "we'll",
-    "let's",
-    "lets",
-    "let",
-    "us",
-    "me",
-    "my",
-    "our",
-    "please",
-    "want",
-    "wanna",
-    "to",
-    "would",
-    "like",
-    "can",
-    "could",
-    "you",
-    "try",
-    "trying",
-    "then",
-    "now",
-    "and",
-    "so",
-    "ok",
-    "okay",
-    "well",
-    "carefully",
-    "quickly",
-    "slowly",
-    "quietly",
-    "just",
-    "will",
-    "shall",
-    "may",
-    "should",
-    "decide",
-    "start",
-    "begin",
-    "attempt",
-    "going",
-    "gonna",
-    "the",
-    "a",
-    "an",
-    "also",
-    "again",
-    "next",
-    "finally",
-    "oh",
-    "um",
-    "yes",
-    "am",
-    "is",
-    "are",
-    "do",
-    "some",
-    "of",
-    "at",
-    "with",
-    "into",
-    "in",
-    "on",
-    "for",
-    "this",
-    "that",
-    "there",
-    "here",
-    "it",
-    "its",
-    "your",
-    "up",
-    "through",
-    "toward",
-    "towards",
-    "over",
-    "out",
-    "from",
-    "by",
-    "about",
-    "along",
-    "down",
-    "around",
-    "any",
-    "more",
-];
+const FILLERS: &str = "i i'm i'll i'd we we'll let's lets let us me my our please want wanna to would like can \
+    could you try trying then now and so ok okay well carefully quickly slowly quietly just will \
+    shall may should decide start begin attempt going gonna the a an also again next finally oh \
+    um yes am is are do some of at with into in on for this that there here it its your up \
+    through toward towards over out from by about along down around any more";
 
 /// The words that are left when those that say nothing are taken away.
 pub(super) fn telling(words: &[String]) -> Vec<String> {
-    words.iter().filter(|word| !FILLERS.contains(&word.as_str())).cloned().collect()
+    words.iter().filter(|word| !has_word(FILLERS, word)).cloned().collect()
 }
 
 /// Phrases that say all. They are looked for among the words, one after another, in this order.
-const PHRASES: &[(&[&str], Intent)] = &[
+const PHRASES: &[(Intent, &str)] = &[
     (
-        &[
-            "where can i go",
-            "where can we go",
-            "where could",
-            "where to",
-            "which way",
-            "ways out",
-            "way out",
-            "move options",
-            "exits",
-            "exit",
-            "ways",
-            "paths",
-            "where do the",
-            "where does",
-        ],
         Intent::Ways,
+        "where can i go, where can we go, where could, where to, which way, ways out, way out, \
+         move options, exits, exit, ways, paths, where do the, where does",
     ),
     (
-        &[
-            "where am i",
-            "where are we",
-            "what do i see",
-            "what do we see",
-            "what is here",
-            "what's here",
-            "who is here",
-            "who's here",
-            "what is there",
-            "what's around",
-            "what is around",
-            "look around",
-            "take a look",
-            "have a look",
-        ],
         Intent::Look,
+        "where am i, where are we, what do i see, what do we see, what is here, what's here, \
+         who is here, who's here, what is there, what's around, what is around, look around, \
+         take a look, have a look",
     ),
     (
-        &[
-            "what happened",
-            "story so far",
-            "so far",
-            "summarise",
-            "summarize",
-            "summary",
-            "recap",
-            "sum up",
-            "remind me",
-        ],
         Intent::Summary,
+        "what happened, story so far, so far, summarise, summarize, summary, recap, sum up, \
+         remind me",
     ),
     (
-        &[
-            "what can i do",
-            "what can we do",
-            "what could i do",
-            "help me understand",
-            "how do i play",
-            "how to play",
-            "commands",
-        ],
         Intent::Help,
+        "what can i do, what can we do, what could i do, help me understand, how do i play, \
+         how to play, commands",
     ),
     (
-        &[
-            "inventory",
-            "what do i have",
-            "what do we have",
-            "what am i carrying",
-            "what do i carry",
-            "my things",
-            "my bag",
-            "my pack",
-            "my backpack",
-        ],
         Intent::Inventory,
+        "inventory, what do i have, what do we have, what am i carrying, what do i carry, \
+         my things, my bag, my pack, my backpack",
     ),
     (
-        &[
-            "how am i",
-            "how are we",
-            "how hurt",
-            "how many hit points",
-            "how much hp",
-            "how much health",
-            "my hp",
-            "my health",
-            "hit points",
-            "status",
-            "party",
-            "how is",
-        ],
         Intent::Status,
+        "how am i, how are we, how hurt, how many hit points, how much hp, how much health, \
+         my hp, my health, hit points, status, party, how is",
     ),
     (
-        &[
-            "what should i do",
-            "what should we do",
-            "what now",
-            "what next",
-            "goal",
-            "objective",
-            "quest",
-            "mission",
-            "hint",
-            "why am i here",
-            "why are we here",
-        ],
         Intent::Goal,
+        "what should i do, what should we do, what now, what next, goal, objective, quest, \
+         mission, hint, why am i here, why are we here",
     ),
+    (Intent::Recruit, "join me, join us, come with me, come with us, come along, recruit, hire"),
     (
-        &["join me", "join us", "come with me", "come with us", "come along", "recruit", "hire"],
-        Intent::Recruit,
-    ),
-    (
-        &[
-            "new path",
-            "new way",
-            "new place",
-            "a way",
-            "a path",
-            "hidden path",
-            "secret door",
-            "secret passage",
-            "beyond",
-            "off the map",
-            "unknown",
-        ],
         Intent::Explore,
+        "new path, new way, new place, a way, a path, hidden path, secret door, secret passage, \
+         beyond, off the map, unknown",
     ),
 ];
 
 /// What the first verb means.
-const VERBS: &[(Verb, &[&str])] = &[
+const VERBS: &[(Verb, &str)] = &[
     (
         Verb::Go,
-        &[
-            "go", "walk", "run", "move", "head", "travel", "enter", "climb", "follow", "proceed",
-            "step", "sneak", "crawl", "descend", "ascend", "cross", "ride", "march", "stroll",
-            "hurry", "visit", "goto", "swim", "jump",
-        ],
+        "go walk run move head travel enter climb follow proceed step sneak crawl descend ascend \
+         cross ride march stroll hurry visit goto swim jump",
     ),
-    (Verb::Back, &["back", "return", "retreat", "backtrack", "withdraw"]),
-    (Verb::Away, &["leave", "flee", "escape"]),
-    (
-        Verb::Onward,
-        &["onward", "onwards", "forward", "forwards", "ahead", "continue", "advance", "press"],
-    ),
+    (Verb::Back, "back return retreat backtrack withdraw"),
+    (Verb::Away, "leave flee escape"),
+    (Verb::Onward, "onward onwards forward forwards ahead continue advance press"),
     (
         Verb::Attack,
-        &[
-            "attack", "hit", "fight", "strike", "stab", "kill", "shoot", "punch", "kick", "slash",
-            "charge", "ambush", "swing", "slay", "smash", "battle", "defeat", "hurt",
-        ],
+        "attack hit fight strike stab kill shoot punch kick slash charge ambush swing slay smash \
+         battle defeat hurt",
     ),
     (
         Verb::Rest,
-        &[
-            "rest", "sleep", "camp", "nap", "bandage", "heal", "recover", "sit", "tend", "breathe",
-            "eat", "drink", "meditate", "breather", "cure", "revive", "treat",
-        ],
+        "rest sleep camp nap bandage heal recover sit tend breathe eat drink meditate breather \
+         cure revive treat",
     ),
-    (
-        Verb::Search,
-        &["search", "investigate", "rummage", "scour", "dig", "probe", "find", "loot", "seek"],
-    ),
-    (
-        Verb::Examine,
-        &["examine", "inspect", "study", "check", "read", "touch", "open", "push", "pull", "use"],
-    ),
-    (
-        Verb::Take,
-        &["take", "grab", "pick", "get", "collect", "steal", "pocket", "keep", "gather", "lift"],
-    ),
+    (Verb::Search, "search investigate rummage scour dig probe find loot seek"),
+    (Verb::Examine, "examine inspect study check read touch open push pull use"),
+    (Verb::Take, "take grab pick get collect steal pocket keep gather lift"),
     (
         Verb::Talk,
-        &[
-            "talk", "speak", "ask", "say", "tell", "greet", "hello", "hi", "hey", "whisper",
-            "persuade", "convince", "chat", "question", "answer", "thank", "thanks", "who", "beg",
-        ],
+        "talk speak ask say tell greet hello hi hey whisper persuade convince chat question \
+         answer thank thanks who beg",
     ),
-    (Verb::Recruit, &["invite"]),
-    (
-        Verb::Look,
-        &[
-            "look", "see", "watch", "observe", "gaze", "describe", "l", "glance", "peer", "survey",
-            "what",
-        ],
-    ),
-    (Verb::Listen, &["listen", "hear", "smell", "sniff"]),
-    (Verb::Explore, &["explore", "scout", "wander", "venture", "discover", "roam"]),
-    (Verb::Wait, &["wait", "stay", "pass", "idle", "linger", "stand", "z", "nothing", "pause"]),
-    (Verb::Inventory, &["inv"]),
-    (Verb::Help, &["help"]),
+    (Verb::Recruit, "invite"),
+    (Verb::Look, "look see watch observe gaze describe l glance peer survey what"),
+    (Verb::Listen, "listen hear smell sniff"),
+    (Verb::Explore, "explore scout wander venture discover roam"),
+    (Verb::Wait, "wait stay pass idle linger stand z nothing pause"),
+    (Verb::Inventory, "inv"),
+    (Verb::Help, "help"),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -451,11 +251,18 @@ enum Verb {
     Help,
 }
 
-fn verb(word: &str) -> Option<Verb> {
-    VERBS.iter().find(|(_, words)| words.contains(&word)).map(|(verb, _)| *verb)
+/// Whether a word is one of a list with spaces between them.
+fn has_word(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|known| known == word)
 }
 
-const NEGATIONS: &[&str] = &["don't", "dont", "not", "never", "won't", "stop", "refuse"];
+fn verb(word: &str) -> Option<Verb> {
+    VERBS.iter().find(|(_, words)| has_word(words, word)).map(|(verb, _)| *verb)
+}
+
+const NEGATIONS: &[&str] = &["don't", "dont", "not", "never", "won't", "stop", "refuse", "no"];
+
+const YES: &[&str] = &["yes", "ok", "okay", "please", "do it", "i do", "we do"];
 
 const RULE_WORDS: &[&str] = &["rule", "rules", "explain", "dice", "mechanics"];
 
@@ -474,9 +281,9 @@ pub(super) fn understand(input: &str) -> Intent {
     }
     // Whoever begins with talking may talk about anything.
     let talks = verb(first) == Some(Verb::Talk) && first != "who";
-    let phrase = PHRASES.iter().find(|(phrases, _)| phrases.iter().any(|phrase| has(phrase)));
+    let phrase = PHRASES.iter().find(|(_, phrases)| phrases.split(", ").any(has));
     match phrase {
-        Some((_, intent)) if !talks || *intent == Intent::Recruit => return intent.clone(),
+        Some((intent, _)) if !talks || *intent == Intent::Recruit => return intent.clone(),
         _ => {}
     }
     if let Some(intent) = special(&rest, &has) {
@@ -487,7 +294,10 @@ pub(super) fn understand(input: &str) -> Intent {
     if let Some(act) = act.filter(|_| place != Some(0)) {
         return Intent::Act(act);
     }
-    let Some(place) = place else { return without_verb(rest) };
+    let Some(place) = place else {
+        let agrees = rest.is_empty() && YES.iter().any(|word| has(word));
+        return if agrees { Intent::Yes } else { without_verb(rest) };
+    };
     let object: Vec<String> = rest.iter().skip(place + 1).cloned().collect();
     let said = rest.get(place).and_then(|word| verb(word));
     said.map_or(Intent::Unclear(Vec::new()), |verb| meaning(verb, object, &has))
@@ -574,188 +384,4 @@ fn target(object: Vec<String>, has: &dyn Fn(&str) -> bool) -> Target {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn named(words: &str) -> Target {
-        Target::Named(words.split(' ').map(str::to_owned).collect())
-    }
-
-    fn list(words: &str) -> Vec<String> {
-        words.split_whitespace().map(str::to_owned).collect()
-    }
-
-    #[track_caller]
-    fn check(inputs: &[&str], expect: &Intent) {
-        for input in inputs {
-            assert_eq!(understand(input), *expect, "{input}");
-        }
-    }
-
-    #[test]
-    fn plain_words_are_understood() {
-        check(
-            &[
-                "look",
-                "Look around.",
-                "I look around",
-                "l",
-                "where am I?",
-                "What do I see?",
-                "take a look",
-                "who is here?",
-            ],
-            &Intent::Look,
-        );
-        check(
-            &[
-                "where can I go?",
-                "Where can we go from here",
-                "exits",
-                "Which way?",
-                "are there any ways out?",
-            ],
-            &Intent::Ways,
-        );
-        check(
-            &[
-                "attack",
-                "I attack the rat!",
-                "fight back",
-                "Let's kill it",
-                "hit it with my sword",
-                "pick a fight",
-            ],
-            &Intent::Attack,
-        );
-        check(
-            &["rest", "I want to rest", "sleep", "take a nap", "go to sleep", "have a rest"],
-            &Intent::Rest(Vec::new()),
-        );
-        check(
-            &["search", "I search the room", "look for a key", "find something useful", "rummage"],
-            &Intent::Search,
-        );
-        check(
-            &["inventory", "what do I have?", "inv", "What am I carrying?", "check my bag"],
-            &Intent::Inventory,
-        );
-        check(
-            &[
-                "summarise",
-                "Summarize, please",
-                "what happened so far?",
-                "recap",
-                "the story so far",
-            ],
-            &Intent::Summary,
-        );
-        check(&["help", "what can I do?", "commands", "how do I play this?"], &Intent::Help);
-        check(
-            &["goal", "what is my goal?", "what should I do?", "give me a hint", "what now?"],
-            &Intent::Goal,
-        );
-        check(&["status", "how am I?", "how much hp do I have", "hit points"], &Intent::Status);
-        check(
-            &[
-                "explore",
-                "I explore beyond the wall",
-                "find a hidden path",
-                "wander off",
-                "look for a way on",
-            ],
-            &Intent::Explore,
-        );
-        check(&["wait", "z", "I stay here", "pass the time", "do nothing"], &Intent::Wait);
-        check(&["listen", "I listen at the door"], &Intent::Listen);
-        check(&["don't attack", "I do not want to fight", "never mind, stop"], &Intent::Hold);
-        check(
-            &["join us!", "Will you come with me?", "recruit the mason", "ask her to join us"],
-            &Intent::Recruit,
-        );
-    }
-
-    #[test]
-    fn where_to_go_is_understood() {
-        let go = |target: Target| Intent::Go(target);
-        check(&["go back", "back", "return", "I walk back", "retreat"], &go(Target::Back));
-        check(
-            &["go", "go on", "onward", "continue", "walk ahead", "go deeper"],
-            &go(Target::Onward),
-        );
-        check(&["flee", "leave", "run away", "escape", "go out"], &go(Target::Away));
-        check(
-            &["north", "n", "go north", "I head northwards", "walk to the north"],
-            &go(Target::Direction(Direction::North)),
-        );
-        check(
-            &["sw", "go southwest", "southwestward"],
-            &go(Target::Direction(Direction::Southwest)),
-        );
-        check(&["go to area_002", "Go to AREA_002!"], &go(named("area_002")));
-        check(
-            &["go to the Side Room", "enter the side room", "I walk into the side room."],
-            &go(named("side room")),
-        );
-        check(&["return to the hall"], &go(named("hall")));
-    }
-
-    #[test]
-    fn what_is_acted_upon_is_understood() {
-        check(
-            &["take the key", "grab the key", "pick up the key", "get a key"],
-            &Intent::Take(list("key")),
-        );
-        check(&["take"], &Intent::Take(Vec::new()));
-        check(
-            &["examine the door", "look at the door", "inspect door", "open the door"],
-            &Intent::Examine(list("door")),
-        );
-        check(
-            &["talk to the ferryman", "speak with the ferryman"],
-            &Intent::Talk(list("ferryman")),
-        );
-        check(&["ask the ferryman for the quest"], &Intent::Talk(list("ferryman quest")));
-        check(&["hello", "talk"], &Intent::Talk(Vec::new()));
-        check(&["heal pc_002", "help pc_002", "bandage pc_002"], &Intent::Rest(list("pc_002")));
-        check(&["ask about the rules"], &Intent::Rules(list("ask rules")));
-        check(&["what are the rules of fights?"], &Intent::Rules(list("what rules fights")));
-        check(&["", "...", "!?", " \n"], &Intent::Unclear(Vec::new()));
-        check(&["frobnicate the moon"], &Intent::Unclear(list("frobnicate moon")));
-        check(
-            &["\u{9580}\u{304c}\u{958b}\u{304f}"],
-            &Intent::Unclear(list("\u{9580}\u{304c}\u{958b}\u{304f}")),
-        );
-    }
-
-    #[test]
-    fn small_acts_are_understood() {
-        for (input, word) in [
-            ("I light a torch.", "light"),
-            ("hide", "hide"),
-            ("take cover", "hide"),
-            ("sing a song", "sing"),
-            ("pray", "pray"),
-        ] {
-            let Intent::Act(act) = understand(input) else { panic!("{input}") };
-            assert!(act.words.contains(&word), "{input}");
-        }
-    }
-
-    #[test]
-    fn a_long_input_is_read_as_far_as_it_goes() {
-        let long = format!("go north {}", "and then some ".repeat(100_000));
-        check(&[&long], &Intent::Go(Target::Direction(Direction::North)));
-    }
-
-    #[test]
-    fn directions_are_read_as_they_are_written() {
-        for direction in Direction::ALL {
-            assert_eq!(Direction::parse(direction.as_str()), Some(direction));
-            assert_eq!(direction.opposite().opposite(), direction);
-            assert_ne!(direction.opposite(), direction);
-        }
-        assert_eq!(Direction::parse("northern"), None);
-        assert_eq!(Direction::parse(""), None);
-    }
-}
+mod tests;

@@ -104,7 +104,7 @@ impl Scene<'_> {
 
 /// The answer to a player.
 pub(super) fn tell(scene: &Scene<'_>, intent: &Intent) -> Reply {
-    let intent = &place_named(scene, intent);
+    let intent = &meant_here(scene, intent);
     match scene.view.state(scene.actor()).as_str() {
         "alive" => {}
         "dying" if matches!(intent, Intent::Rest(_)) => {
@@ -144,7 +144,7 @@ pub(super) fn tell(scene: &Scene<'_>, intent: &Intent) -> Reply {
             Reply::new(DialogType::ActionPrompt).line(scene.say(HELD)).and(scene.prompt())
         }
         Intent::Act(act) => described().line(scene.say(act.lines)),
-        Intent::Unclear(_) => advice::unclear(scene),
+        Intent::Yes | Intent::Unclear(_) => advice::unclear(scene),
     }
 }
 
@@ -152,11 +152,15 @@ fn unable(scene: &Scene<'_>, texts: &[&'static str]) -> Reply {
     Reply::new(DialogType::ActionPrompt).line(scene.say(texts))
 }
 
-/// An input that only names a place next to here means to go there.
-fn place_named(scene: &Scene<'_>, intent: &Intent) -> Intent {
+/// What an input means here: the name of a place next to here means to go there.
+fn meant_here(scene: &Scene<'_>, intent: &Intent) -> Intent {
     match intent {
         Intent::Unclear(words) if !scene.exits_named(words).is_empty() => {
             Intent::Go(Target::Named(words.clone()))
+        }
+        // A way that was just found is the one that was offered.
+        Intent::Yes if scene.past.last().is_some_and(|past| past.intent == Intent::Explore) => {
+            Intent::Go(Target::Onward)
         }
         other => other.clone(),
     }

@@ -12,7 +12,11 @@ use crate::campaign::generation::Rules;
 /// The rules, or the part of them that is asked for.
 pub(super) fn rules(object: &[String]) -> Reply {
     let asked = |topic: &&super::super::words::rules::Topic| {
-        object.iter().any(|word| topic.words.contains(&word.as_str()))
+        let is_word = |word: &String| {
+            let one = word.strip_suffix('s').unwrap_or(word);
+            topic.words.contains(&word.as_str()) || topic.words.contains(&one)
+        };
+        object.iter().any(is_word)
     };
     let topics: Vec<&str> = TOPICS.iter().filter(asked).map(|topic| topic.text).take(2).collect();
     let reply = Reply::new(DialogType::RuleExplanation);

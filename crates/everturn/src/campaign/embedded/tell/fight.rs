@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::super::intent::Intent;
 use super::super::place::Dweller;
 use super::super::scene::{Scene, blow};
+use super::super::words::dwellers::Foe;
 use super::super::words::phrases::{
     FALLEN, FOE_STAYS, FRESH, GOT_UP, HIT, MISS, NO_FOE, NOT_A_FRIEND, RESTED, TENDED,
 };
@@ -28,14 +30,9 @@ pub(super) fn attack(scene: &Scene<'_>) -> Reply {
     };
     let blow = blow(scene.seed, scene.request.turn);
     if !blow.lands {
-        return hurt(
-            scene,
-            resolved().line(format!("You go for {}. {}", foe.name, scene.say(MISS))),
-            blow.hurt,
-            foe.word,
-        );
+        return hurt(scene, resolved().line(opening(scene, foe, MISS)), blow.hurt, foe.word);
     }
-    let reply = resolved().line(format!("You go for {}. {}", foe.name, scene.say(HIT)));
+    let reply = resolved().line(opening(scene, foe, HIT));
     if scene.blows_landed() + 1 < blows {
         return reply.and(scene.dice.of("stays").pick(FOE_STAYS));
     }
@@ -47,6 +44,18 @@ pub(super) fn attack(scene: &Scene<'_>) -> Reply {
     reply
         .and(format!("You catch your breath and feel stronger for it: {} now.", points(after)))
         .call("hp_delta", &change(scene.actor(), 1, "a fight that was won"), "the fight is over")
+}
+
+/// How a blow begins: the first time one sees whom it is for.
+fn opening(scene: &Scene<'_>, foe: &Foe, texts: &[&'static str]) -> String {
+    let fought = scene.past_here().any(|past| past.intent == Intent::Attack);
+    let said = scene.say(texts);
+    match (fought, scene.dice.of("go for").below(3)) {
+        (false, _) => format!("You go for {}. {said}", foe.name),
+        (true, 0) => format!("You and the {} circle each other. {said}", foe.word),
+        (true, 1) => format!("Once more you go for the {}. {said}", foe.word),
+        (true, _) => said.to_owned(),
+    }
 }
 
 /// What it costs to be hit.

@@ -119,6 +119,11 @@ pub(super) fn closer(scene: &Scene<'_>, object: &[String]) -> Reply {
             "You look at it from all sides: {thing}, no more and no less. You could take it."
         ));
     }
+    if let Some(thing) = things::carried(scene).into_iter().find(|thing| names(thing)) {
+        return reply
+            .line(format!("You turn it over in your hands: {thing}."))
+            .and("You will know when you need it; it is not now.");
+    }
     if let [exit] = scene.exits_named(object).as_slice() {
         let (way, name) = (exit.direction.as_str(), &exit.name);
         return reply
