@@ -15,6 +15,8 @@ mod stats;
 
 mod game;
 
+mod campaign;
+
 mod machine;
 mod report;
 
