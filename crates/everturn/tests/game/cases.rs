@@ -177,6 +177,24 @@ pub(crate) fn turns() -> Vec<Case> {
             turn: None,
         },
         Case {
+            name: "mark",
+            prepare: |store| drop(played(store, NAME, 8)),
+            operate: |store, _| {
+                let layout = everturn::layout::find("game").unwrap();
+                let path = path(&format!("sessions/active/{NAME}"));
+                let place = everturn::view::Place { id: NAME.to_owned(), path };
+                let new = everturn::view::NewMark::bookmark("here");
+                match layout.add_mark(store, &place, &new, at(9)) {
+                    Ok(_) => Ok(()),
+                    Err(everturn::layout::LayoutError::Store(error)) => Err(error.into()),
+                    Err(error) => panic!("{error}"),
+                }
+            },
+            states: 2,
+            several: false,
+            turn: None,
+        },
+        Case {
             name: "scene start",
             prepare: scene,
             operate: |store, _| {
