@@ -1,5 +1,6 @@
 //! Campaigns and real processes: two at once, and what each kind of bad input gets.
 #![expect(clippy::disallowed_methods, reason = "the test damages files as anybody could")]
+#![expect(clippy::panic, reason = "a test that cannot go on should say where")]
 
 use std::collections::BTreeSet;
 use std::fs;

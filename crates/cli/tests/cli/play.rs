@@ -1,5 +1,7 @@
 //! A campaign at the prompt: on a pseudo-terminal, through a pipe, and with input that nobody would type.
 
+#![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
+
 use std::path::Path;
 
 use crate::everturn::{command, run};
