@@ -12,6 +12,9 @@
 //! - [`tree`]: JSON values that are looked into only where somebody looks.
 //! - [`delta`]: changes of such values that can be taken back.
 //! - [`tokens`]: how many tokens a text costs a language model.
+//! - [`card`]: character cards, as JSON and in pictures.
+//! - [`lorebook`]: knowledge that turns up when the talk comes to it.
+//! - [`context`]: what of a conversation fits into the window of a language model.
 //! - [`disk`]: what is asked of a disk; the real one, and one that crashes on request.
 //! - [`store`]: batches of changes to files that happen whole or not at all.
 //! - [`archive`]: a directory as a `tar.gz`, and back, without trusting the archive.
@@ -39,6 +42,14 @@ pub mod tree;
 pub mod delta;
 
 pub mod tokens;
+
+mod outline;
+
+pub mod lorebook;
+
+pub mod card;
+
+pub mod context;
 
 mod checksum;
 
