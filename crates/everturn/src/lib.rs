@@ -22,6 +22,7 @@
 //! - [`layout`]: the kinds of sessions there are, behind one shape.
 //! - [`game`]: game sessions of turns, changes, snapshots and scenes.
 //! - [`campaign`]: campaigns of turns, with the rules that make one.
+//! - [`chatlog_import`]: chat logs out of the database of the program that plays them.
 //! - [`check`]: what is wrong with the files of a directory.
 
 #[cfg(not(unix))]
@@ -66,5 +67,7 @@ pub mod layout;
 pub mod game;
 
 pub mod campaign;
+
+pub mod chatlog_import;
 
 pub mod check;
