@@ -15,8 +15,10 @@ mod fork;
 mod import;
 mod ls;
 mod man;
+mod mark;
 mod new;
 mod pause;
+mod play;
 mod purge;
 mod repair;
 mod replay;
@@ -71,6 +73,7 @@ macro_rules! registry {
 
 // The order is that of `--help`.
 registry! {
+    Play => play,
     New => new,
     Append => append,
     Ls => ls,
@@ -81,6 +84,7 @@ registry! {
     Scene => scene,
     Campaign => campaign,
     Settings => settings,
+    Mark => mark,
     Snapshot => snapshot,
     Undo => undo,
     Rewind => rewind,

@@ -64,6 +64,16 @@ pub mod view;
 
 pub mod layout;
 
+mod marks;
+
+mod trash;
+
+mod staging;
+
+mod shelf;
+
+mod keeper;
+
 pub mod game;
 
 pub mod campaign;
