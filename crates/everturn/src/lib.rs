@@ -15,6 +15,7 @@
 //! - [`store`]: batches of changes to files that happen whole or not at all.
 //! - [`archive`]: a directory as a `tar.gz`, and back, without trusting the archive.
 //! - [`view`]: sessions, entries and states as every layout shows them.
+//! - [`home`]: where a program keeps its files.
 //! - [`layout`]: the kinds of sessions there are, behind one shape.
 //! - [`game`]: game sessions of turns, changes, snapshots and scenes.
 //! - [`campaign`]: campaigns of turns, with the rules that make one.
@@ -46,6 +47,8 @@ pub mod store;
 pub mod archive;
 
 pub mod view;
+
+pub mod home;
 
 pub mod layout;
 
