@@ -14,6 +14,7 @@
 //! - [`disk`]: what is asked of a disk; the real one, and one that crashes on request.
 //! - [`store`]: batches of changes to files that happen whole or not at all.
 //! - [`archive`]: a directory as a `tar.gz`, and back, without trusting the archive.
+//! - [`repairs`]: changes of sessions that keep every original, and can be taken back.
 //! - [`view`]: sessions, entries and states as every layout shows them.
 //! - [`home`]: where a program keeps its files.
 //! - [`layout`]: the kinds of sessions there are, behind one shape.
@@ -45,6 +46,8 @@ pub mod disk;
 pub mod store;
 
 pub mod archive;
+
+pub mod repairs;
 
 pub mod view;
 

@@ -1,4 +1,7 @@
-//! Changes to the files of a session, each with its original in the trash.
+//! Repairs, whatever the layout: changes to the files of a session, each with its original in the trash, from
+//! which they can be put back.
+
+mod undo;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,61 +9,124 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Action;
-use crate::document::Style;
-use crate::game::error::GameError;
-use crate::game::meta::{stamp, tree};
-use crate::game::names::below;
-use crate::names::{FilePath, Name, SessionId};
+use thiserror::Error;
+
+use crate::document::{Document, Style};
+use crate::finding::Finding;
+use crate::lines::{Item, Scan};
+use crate::names::{FilePath, Name, NameError, SessionId};
 use crate::store::{
     Durability, Expect, Fingerprint, Secrecy, Step, Store, StoreError, Writer, trash_dir,
 };
+
+pub(crate) use undo::take_back;
+
+/// One thing that a repair does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Action {
+    /// The file or directory.
+    pub file: FilePath,
+    /// What is done with it.
+    pub what: String,
+}
+
+/// What a repair has done, or would do.
+#[derive(Debug, Clone, Default)]
+pub struct Repair {
+    /// What is done, in order.
+    pub actions: Vec<Action>,
+    /// What is wrong, before the repair or after it.
+    pub findings: Vec<Finding>,
+    /// Where the originals are kept, if anything was changed.
+    pub kept: Option<FilePath>,
+}
+
+/// Why a repair could not be made or taken back. Nothing was changed.
+#[derive(Debug, Clone, Error)]
+#[non_exhaustive]
+pub enum RepairError {
+    /// The store said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A name that cannot be used.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// No repair of this session is left to be taken back.
+    #[error("there is no repair of session {id} that could be taken back")]
+    Nothing {
+        /// The session.
+        id: SessionId,
+    },
+    /// What was written after the repair would be lost.
+    #[error("{file} was changed after the repair, which can therefore not be taken back")]
+    Changed {
+        /// The file.
+        file: FilePath,
+    },
+    /// What the trash holds cannot be used.
+    #[error("{file} is damaged: {reason}")]
+    Damaged {
+        /// The file.
+        file: FilePath,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
 
 /// How many bytes are changed with one commit.
 const BATCH: usize = 64 << 20;
 
 /// What a repair has done, as the trash tells it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Record {
-    pub(super) session: String,
-    pub(super) time: String,
+struct Record {
+    session: String,
+    time: String,
     /// When it was taken back, if it was.
-    pub(super) undone: Option<String>,
-    pub(super) actions: Vec<String>,
-    pub(super) files: BTreeMap<String, Entry>,
+    undone: Option<String>,
+    actions: Vec<String>,
+    files: BTreeMap<String, Entry>,
+}
+
+impl Record {
+    /// The step that notes it in the trash.
+    fn step(&self, trash: &FilePath) -> Step {
+        // Texts and maps of texts can always be written.
+        let document = Document::new(self, Style::PRETTY_RAW_LINE).map(Document::into_bytes);
+        write(below(trash, RECORD), Expect::Anything, document.unwrap_or_default())
+    }
 }
 
 /// What became of one file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Entry {
-    pub(super) how: How,
+struct Entry {
+    how: How,
     /// The content before, which the trash has, and after: length and checksum.
-    pub(super) before: Option<String>,
-    pub(super) after: Option<String>,
+    before: Option<String>,
+    after: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum How {
+enum How {
     Created,
     Replaced,
     Moved,
 }
 
-pub(super) const RECORD: &str = "repair.json";
+const RECORD: &str = "repair.json";
 
 /// A content in few digits.
-pub(in crate::game) fn mark(bytes: &[u8]) -> String {
+pub(crate) fn mark(bytes: &[u8]) -> String {
     let Fingerprint { len, sum } = Fingerprint::of(bytes);
     format!("{len}:crc64:{sum:016x}")
 }
 
 /// A place in the trash that nobody has used.
-pub(super) fn new_place(
+pub(crate) fn new_place(
     store: &Arc<dyn Store>,
     id: &SessionId,
     now: Timestamp,
-) -> Result<FilePath, GameError> {
+) -> Result<FilePath, RepairError> {
     let stamp = now.strftime("%Y%m%dT%H%M%SZ").to_string();
     let mut name = format!("{stamp}-{id}-repair");
     let mut number = 1;
@@ -75,16 +141,17 @@ pub(super) fn new_place(
 }
 
 /// Where the trash keeps a file.
-pub(super) fn kept(trash: &FilePath, file: &FilePath) -> FilePath {
-    let names: Vec<&str> = file.as_str().split('/').collect();
-    below(trash, &names)
+fn kept(trash: &FilePath, file: &FilePath) -> FilePath {
+    file.as_str().split('/').fold(trash.clone(), |dir, name| below(&dir, name))
+}
+
+/// The path of a name that is known to be good.
+fn below(dir: &FilePath, name: &str) -> FilePath {
+    Name::parse(name).map_or_else(|_| dir.clone(), |name| dir.join(&name))
 }
 
 /// The content of a file, if there is one.
-pub(super) fn content(
-    store: &Arc<dyn Store>,
-    file: &FilePath,
-) -> Result<Option<Vec<u8>>, StoreError> {
+fn content(store: &Arc<dyn Store>, file: &FilePath) -> Result<Option<Vec<u8>>, StoreError> {
     match store.read(file, 0..u64::MAX) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(StoreError::Missing { .. }) => Ok(None),
@@ -92,12 +159,12 @@ pub(super) fn content(
     }
 }
 
-pub(super) fn write(file: FilePath, expect: Expect, bytes: Vec<u8>) -> Step {
+fn write(file: FilePath, expect: Expect, bytes: Vec<u8>) -> Step {
     Step::Replace { file, expect, bytes, secrecy: Secrecy::Usual }
 }
 
 /// Collects changes and commits them together with their originals.
-pub(super) struct Keeper<'a> {
+pub(crate) struct Keeper<'a> {
     store: &'a Arc<dyn Store>,
     writer: &'a dyn Writer,
     trash: &'a FilePath,
@@ -109,7 +176,7 @@ pub(super) struct Keeper<'a> {
 }
 
 impl<'a> Keeper<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         store: &'a Arc<dyn Store>,
         writer: &'a dyn Writer,
         trash: &'a FilePath,
@@ -120,7 +187,7 @@ impl<'a> Keeper<'a> {
         let actions = actions.iter().map(|action| format!("{}: {}", action.file, action.what));
         let record = Record {
             session: id.to_string(),
-            time: stamp(now),
+            time: now.to_string(),
             undone: None,
             actions: actions.collect(),
             files: BTreeMap::new(),
@@ -129,7 +196,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// The content that a file has, or will have.
-    pub(super) fn content(&self, file: &FilePath) -> Result<Option<Vec<u8>>, GameError> {
+    pub(crate) fn content(&self, file: &FilePath) -> Result<Option<Vec<u8>>, StoreError> {
         match self.writes.get(file) {
             Some(bytes) => Ok(Some(bytes.clone())),
             None => Ok(content(self.store, file)?),
@@ -137,7 +204,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// Gives a file a new content.
-    pub(super) fn write(&mut self, file: &FilePath, bytes: Vec<u8>) -> Result<(), GameError> {
+    pub(crate) fn write(&mut self, file: &FilePath, bytes: Vec<u8>) -> Result<(), StoreError> {
         self.size += bytes.len();
         self.moves.retain(|moved| moved != file);
         self.writes.insert(file.clone(), bytes);
@@ -145,14 +212,14 @@ impl<'a> Keeper<'a> {
     }
 
     /// Moves a file out of the session.
-    pub(super) fn discard(&mut self, file: &FilePath) {
+    pub(crate) fn discard(&mut self, file: &FilePath) {
         if !self.moves.contains(file) && !self.writes.contains_key(file) {
             self.moves.push(file.clone());
         }
     }
 
     /// Commits what was collected.
-    pub(super) fn flush(&mut self) -> Result<(), GameError> {
+    pub(crate) fn flush(&mut self) -> Result<(), StoreError> {
         self.size = 0;
         let (writes, moves) = (std::mem::take(&mut self.writes), std::mem::take(&mut self.moves));
         let mut steps = Vec::new();
@@ -169,8 +236,7 @@ impl<'a> Keeper<'a> {
         if steps.is_empty() {
             return Ok(());
         }
-        let bytes = tree(&self.record).to_text(&Style::PRETTY_RAW_LINE).into_bytes();
-        steps.push(write(below(self.trash, &[RECORD]), Expect::Anything, bytes));
+        steps.push(self.record.step(self.trash));
         self.writer.commit(steps, Durability::Synced)?;
         Ok(())
     }
@@ -180,7 +246,7 @@ impl<'a> Keeper<'a> {
         file: &FilePath,
         bytes: Vec<u8>,
         steps: &mut Vec<Step>,
-    ) -> Result<(), GameError> {
+    ) -> Result<(), StoreError> {
         let before = content(self.store, file)?;
         if before.as_deref() == Some(&bytes) {
             return Ok(());
@@ -204,4 +270,21 @@ impl<'a> Keeper<'a> {
         steps.push(write(file.clone(), expect, bytes));
         Ok(())
     }
+}
+
+/// The records of a log, each on its own line, byte for byte as they were.
+pub(crate) fn own_lines(path: &FilePath, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let first = bytes.iter().position(|byte| *byte == b'\n');
+    let crlf = first.and_then(|at| bytes.get(at.checked_sub(1)?)) == Some(&b'\r');
+    let end: &[u8] = if crlf { b"\r\n" } else { b"\n" };
+    let mut out = Vec::with_capacity(bytes.len());
+    let scan = Scan::new(bytes, path.clone()).largest_text(0).forward();
+    for item in scan.map_err(StoreError::io("read", path))? {
+        let Item::Record(record) = item.map_err(StoreError::io("read", path))? else { continue };
+        let start = usize::try_from(record.offset).unwrap_or(usize::MAX);
+        let length = usize::try_from(record.length).unwrap_or(0);
+        out.extend_from_slice(bytes.get(start..start.saturating_add(length)).unwrap_or_default());
+        out.extend_from_slice(end);
+    }
+    Ok(out)
 }
