@@ -10,6 +10,8 @@ mod check;
 mod commit;
 mod complete;
 mod completions;
+mod config;
+mod credentials;
 mod diff;
 mod fork;
 mod import;
@@ -23,6 +25,7 @@ mod replay;
 mod restore;
 mod resume;
 mod rewind;
+mod run;
 mod scene;
 mod settings;
 mod show;
@@ -93,6 +96,9 @@ registry! {
     Trash => trash,
     Restore => restore,
     Purge => purge,
+    Config => config,
+    Credentials => credentials,
+    Run => run,
     Check => check,
     Repair => repair,
     Import => import,

@@ -12,6 +12,7 @@ mod error;
 mod exit;
 mod faults;
 mod games;
+mod homes;
 mod input;
 mod json;
 mod output;

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::disk::{Listing, Stat};
 use crate::finding::Finding;
@@ -79,6 +80,18 @@ pub trait Store: Send + Sync {
     fn local_path(&self, path: &FilePath) -> Result<Option<PathBuf>, StoreError> {
         let _ = path;
         Ok(None)
+    }
+}
+
+/// The content of a file that may be missing.
+pub(crate) fn read_if_there(
+    store: &Arc<dyn Store>,
+    file: &FilePath,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    match store.read(file, 0..u64::MAX) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(StoreError::Missing { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
