@@ -232,11 +232,12 @@ impl From<SecretsError> for Error {
 
 impl From<ConfigError> for Error {
     fn from(error: ConfigError) -> Error {
-        let exit = match error {
-            ConfigError::Edit { .. } | ConfigError::Value { .. } => Exit::Request,
-            _ => Exit::Damaged,
-        };
-        Error::new(exit, "the configuration cannot be used").caused_by(error)
+        match error {
+            ConfigError::Edit { .. } | ConfigError::Value { .. } => {
+                Error::new(Exit::Request, "the setting cannot be changed").caused_by(error)
+            }
+            _ => Error::new(Exit::Damaged, "the configuration cannot be used").caused_by(error),
+        }
     }
 }
 

@@ -14,9 +14,10 @@ use crate::json::Object;
 use crate::output::{Output, harmless};
 use crate::sessions::{exit_after, report};
 
-/// List and show the runs of an agent, and clear its cache of tool outputs
+/// List and show the runs of an agent
 ///
-/// A run is one stretch of work of an agent in a session. Needs `--layout`, because not every home has runs.
+/// A run is one stretch of work of an agent in a session; what its tools answered is kept in a cache, which can be
+/// cleared. Needs `--layout`, because not every home has runs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn run list --layout codelia
