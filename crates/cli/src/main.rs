@@ -15,6 +15,7 @@ mod games;
 mod homes;
 mod input;
 mod json;
+mod narrator;
 mod output;
 mod panics;
 mod progress;
