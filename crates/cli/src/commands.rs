@@ -10,6 +10,8 @@ mod check;
 mod commit;
 mod complete;
 mod completions;
+mod config;
+mod credentials;
 mod diff;
 mod fork;
 mod import;
@@ -25,6 +27,7 @@ mod replay;
 mod restore;
 mod resume;
 mod rewind;
+mod run;
 mod scene;
 mod settings;
 mod show;
@@ -97,6 +100,9 @@ registry! {
     Trash => trash,
     Restore => restore,
     Purge => purge,
+    Config => config,
+    Credentials => credentials,
+    Run => run,
     Check => check,
     Repair => repair,
     Import => import,

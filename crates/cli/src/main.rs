@@ -13,6 +13,7 @@ mod error;
 mod exit;
 mod faults;
 mod games;
+mod homes;
 mod input;
 mod json;
 mod narrator;

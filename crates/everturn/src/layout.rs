@@ -35,6 +35,7 @@ use jiff::Timestamp;
 
 use crate::archive::Progress;
 use crate::finding::{Code, Finding};
+use crate::repairs::Repair;
 use crate::store::Store;
 use crate::view::{
     Branch, Change, Entry, Forking, Mark, New, NewMark, Place, Places, Staged, State, Summary,
@@ -45,7 +46,8 @@ pub use error::LayoutError;
 pub(crate) use error::chain;
 
 /// Every layout there is.
-pub static ALL: &[&dyn Layout] = &[&crate::game::GameLayout, &crate::campaign::CampaignLayout];
+pub static ALL: &[&dyn Layout] =
+    &[&crate::game::GameLayout, &crate::campaign::CampaignLayout, &crate::codelia::CodeliaLayout];
 
 /// The layout of that name.
 #[must_use]
@@ -205,6 +207,39 @@ pub trait Layout: Send + Sync {
     fn purge(&self, store: &Arc<dyn Store>, trashed: &[Trashed]) -> Result<(), LayoutError> {
         let _ = (store, trashed);
         Err(self.not_offered("emptying the trash"))
+    }
+
+    /// What a repair of a session would do.
+    fn plan_repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        let _ = (store, place, now);
+        Err(self.not_offered("repairs"))
+    }
+
+    /// Mends what is wrong with a session, and keeps every original.
+    fn repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        let _ = (store, place, now);
+        Err(self.not_offered("repairs"))
+    }
+
+    /// Takes back the newest repair of a session that was not taken back yet.
+    fn undo_repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        let _ = (store, place, now);
+        Err(self.not_offered("taking repairs back"))
     }
 
     /// The error for what the layout does not offer.

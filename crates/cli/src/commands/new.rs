@@ -13,7 +13,7 @@ use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::json::Object;
 use crate::sessions::Root;
-use crate::{input, settings};
+use crate::{homes, input, settings};
 
 /// Make a new session
 ///
@@ -33,6 +33,9 @@ The fields of a game:
 The fields of a campaign:
   {"party":["pc_001","pc_002"],"actor":"pc_001","world":"world_001","map":"map_001"}
   all of them optional, and these their defaults; the id is the next camp_NNNN.
+
+The fields of a session of Codelia:
+  {"meta":{"codelia_workspace_root":"/work/app"}}
 
 The answer with --json:
   {"session":"session-mjv9xds0","turn":0,"layout":"game","path":"…"}"#)]
@@ -157,7 +160,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let fields = args.fields(layout)?;
     let id = args.id.clone().or_else(|| fields.string_at(&["sessionId"]));
     let new = New { id: String::new(), name: args.name.clone(), config, fields };
-    let root = Root::create(&settings::root(context.root.as_deref())?)?;
+    let root = Root::create(&homes::root(context.root.as_deref(), Some(layout.name()))?)?;
     let editor = create(layout, &root, new, id).map_err(|error| match error {
         LayoutError::Request { what } => {
             Error::new(Exit::Request, what).hint("everturn new --help")

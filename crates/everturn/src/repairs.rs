@@ -1,7 +1,5 @@
-//! Changes to the files of a session, each with its original in the trash, and the way back; for every layout that
-//! can be repaired.
-//!
-//! `.everturn/trash/<stamp>-<id>-repair/` holds the originals under their paths, and `repair.json`.
+//! Repairs, whatever the layout: changes to the files of a session, each with its original in the trash, from
+//! which they can be put back.
 
 mod undo;
 
@@ -11,62 +9,111 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::document::Style;
-use crate::names::{FilePath, Name, SessionId};
+use thiserror::Error;
+
+use crate::document::{Document, Style};
+use crate::finding::Finding;
+use crate::lines::{Item, Scan};
+use crate::names::{FilePath, Name, NameError, SessionId};
 use crate::store::{
     Durability, Expect, Fingerprint, Secrecy, Step, Store, StoreError, Writer, trash_dir,
 };
-use crate::trash::TrashError;
-use crate::tree::Tree;
 
-pub(crate) use undo::undo;
+pub(crate) use undo::take_back;
+
+/// One thing that a repair does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Action {
+    /// The file or directory.
+    pub file: FilePath,
+    /// What is done with it.
+    pub what: String,
+}
+
+/// What a repair has done, or would do.
+#[derive(Debug, Clone, Default)]
+pub struct Repair {
+    /// What is done, in order.
+    pub actions: Vec<Action>,
+    /// What is wrong, before the repair or after it.
+    pub findings: Vec<Finding>,
+    /// Where the originals are kept, if anything was changed.
+    pub kept: Option<FilePath>,
+}
+
+/// Why a repair could not be made or taken back. Nothing was changed.
+#[derive(Debug, Clone, Error)]
+#[non_exhaustive]
+pub enum RepairError {
+    /// The store said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A name that cannot be used.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// No repair of this session is left to be taken back.
+    #[error("there is no repair of session {id} that could be taken back")]
+    Nothing {
+        /// The session.
+        id: SessionId,
+    },
+    /// What was written after the repair would be lost.
+    #[error("{file} was changed after the repair, which can therefore not be taken back")]
+    Changed {
+        /// The file.
+        file: FilePath,
+    },
+    /// What the trash holds cannot be used.
+    #[error("{file} is damaged: {reason}")]
+    Damaged {
+        /// The file.
+        file: FilePath,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
 
 /// How many bytes are changed with one commit.
 const BATCH: usize = 64 << 20;
 
 /// What a repair has done, as the trash tells it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Record {
-    pub(super) session: String,
-    pub(super) time: String,
+struct Record {
+    session: String,
+    time: String,
     /// When it was taken back, if it was.
-    pub(super) undone: Option<String>,
-    pub(super) actions: Vec<String>,
-    pub(super) files: BTreeMap<String, Entry>,
+    undone: Option<String>,
+    actions: Vec<String>,
+    files: BTreeMap<String, Entry>,
+}
+
+impl Record {
+    /// The step that notes it in the trash.
+    fn step(&self, trash: &FilePath) -> Step {
+        // Texts and maps of texts can always be written.
+        let document = Document::new(self, Style::PRETTY_RAW_LINE).map(Document::into_bytes);
+        write(below(trash, RECORD), Expect::Anything, document.unwrap_or_default())
+    }
 }
 
 /// What became of one file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Entry {
-    pub(super) how: How,
+struct Entry {
+    how: How,
     /// The content before, which the trash has, and after: length and checksum.
-    pub(super) before: Option<String>,
-    pub(super) after: Option<String>,
+    before: Option<String>,
+    after: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum How {
+enum How {
     Created,
     Replaced,
     Moved,
 }
 
 const RECORD: &str = "repair.json";
-
-impl Record {
-    /// Where a repair is told.
-    fn place(trash: &FilePath) -> FilePath {
-        Name::parse(RECORD).map_or_else(|_| trash.clone(), |name| trash.join(&name))
-    }
-
-    fn step(&self, trash: &FilePath) -> Step {
-        // A record has texts only, and can always be written.
-        let tree = Tree::from_value(self).unwrap_or_else(|_| Tree::null());
-        let bytes = tree.to_text(&Style::PRETTY_RAW_LINE).into_bytes();
-        write(Record::place(trash), Expect::Anything, bytes)
-    }
-}
 
 /// A content in few digits.
 pub(crate) fn mark(bytes: &[u8]) -> String {
@@ -79,7 +126,7 @@ pub(crate) fn new_place(
     store: &Arc<dyn Store>,
     id: &SessionId,
     now: Timestamp,
-) -> Result<FilePath, TrashError> {
+) -> Result<FilePath, RepairError> {
     let stamp = now.strftime("%Y%m%dT%H%M%SZ").to_string();
     let mut name = format!("{stamp}-{id}-repair");
     let mut number = 1;
@@ -94,17 +141,17 @@ pub(crate) fn new_place(
 }
 
 /// Where the trash keeps a file.
-pub(super) fn kept(trash: &FilePath, file: &FilePath) -> FilePath {
-    // Each part of a path is a name already.
-    let names = file.as_str().split('/').filter_map(|name| Name::parse(name).ok());
-    names.fold(trash.clone(), |dir, name| dir.join(&name))
+fn kept(trash: &FilePath, file: &FilePath) -> FilePath {
+    file.as_str().split('/').fold(trash.clone(), |dir, name| below(&dir, name))
+}
+
+/// The path of a name that is known to be good.
+fn below(dir: &FilePath, name: &str) -> FilePath {
+    Name::parse(name).map_or_else(|_| dir.clone(), |name| dir.join(&name))
 }
 
 /// The content of a file, if there is one.
-pub(super) fn content(
-    store: &Arc<dyn Store>,
-    file: &FilePath,
-) -> Result<Option<Vec<u8>>, StoreError> {
+fn content(store: &Arc<dyn Store>, file: &FilePath) -> Result<Option<Vec<u8>>, StoreError> {
     match store.read(file, 0..u64::MAX) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(StoreError::Missing { .. }) => Ok(None),
@@ -112,7 +159,7 @@ pub(super) fn content(
     }
 }
 
-pub(super) fn write(file: FilePath, expect: Expect, bytes: Vec<u8>) -> Step {
+fn write(file: FilePath, expect: Expect, bytes: Vec<u8>) -> Step {
     Step::Replace { file, expect, bytes, secrecy: Secrecy::Usual }
 }
 
@@ -134,21 +181,22 @@ impl<'a> Keeper<'a> {
         writer: &'a dyn Writer,
         trash: &'a FilePath,
         id: &SessionId,
-        actions: Vec<String>,
+        actions: &[Action],
         now: Timestamp,
     ) -> Keeper<'a> {
+        let actions = actions.iter().map(|action| format!("{}: {}", action.file, action.what));
         let record = Record {
             session: id.to_string(),
             time: now.to_string(),
             undone: None,
-            actions,
+            actions: actions.collect(),
             files: BTreeMap::new(),
         };
         Keeper { store, writer, trash, record, writes: BTreeMap::new(), moves: Vec::new(), size: 0 }
     }
 
     /// The content that a file has, or will have.
-    pub(crate) fn content(&self, file: &FilePath) -> Result<Option<Vec<u8>>, TrashError> {
+    pub(crate) fn content(&self, file: &FilePath) -> Result<Option<Vec<u8>>, StoreError> {
         match self.writes.get(file) {
             Some(bytes) => Ok(Some(bytes.clone())),
             None => Ok(content(self.store, file)?),
@@ -156,7 +204,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// Gives a file a new content.
-    pub(crate) fn write(&mut self, file: &FilePath, bytes: Vec<u8>) -> Result<(), TrashError> {
+    pub(crate) fn write(&mut self, file: &FilePath, bytes: Vec<u8>) -> Result<(), StoreError> {
         self.size += bytes.len();
         self.moves.retain(|moved| moved != file);
         self.writes.insert(file.clone(), bytes);
@@ -171,7 +219,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// Commits what was collected.
-    pub(crate) fn flush(&mut self) -> Result<(), TrashError> {
+    pub(crate) fn flush(&mut self) -> Result<(), StoreError> {
         self.size = 0;
         let (writes, moves) = (std::mem::take(&mut self.writes), std::mem::take(&mut self.moves));
         let mut steps = Vec::new();
@@ -198,7 +246,7 @@ impl<'a> Keeper<'a> {
         file: &FilePath,
         bytes: Vec<u8>,
         steps: &mut Vec<Step>,
-    ) -> Result<(), TrashError> {
+    ) -> Result<(), StoreError> {
         let before = content(self.store, file)?;
         if before.as_deref() == Some(&bytes) {
             return Ok(());
@@ -222,4 +270,21 @@ impl<'a> Keeper<'a> {
         steps.push(write(file.clone(), expect, bytes));
         Ok(())
     }
+}
+
+/// The records of a log, each on its own line, byte for byte as they were.
+pub(crate) fn own_lines(path: &FilePath, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let first = bytes.iter().position(|byte| *byte == b'\n');
+    let crlf = first.and_then(|at| bytes.get(at.checked_sub(1)?)) == Some(&b'\r');
+    let end: &[u8] = if crlf { b"\r\n" } else { b"\n" };
+    let mut out = Vec::with_capacity(bytes.len());
+    let scan = Scan::new(bytes, path.clone()).largest_text(0).forward();
+    for item in scan.map_err(StoreError::io("read", path))? {
+        let Item::Record(record) = item.map_err(StoreError::io("read", path))? else { continue };
+        let start = usize::try_from(record.offset).unwrap_or(usize::MAX);
+        let length = usize::try_from(record.length).unwrap_or(0);
+        out.extend_from_slice(bytes.get(start..start.saturating_add(length)).unwrap_or_default());
+        out.extend_from_slice(end);
+    }
+    Ok(out)
 }
