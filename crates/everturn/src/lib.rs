@@ -19,6 +19,7 @@
 //! - [`layout`]: the kinds of sessions there are, behind one shape.
 //! - [`game`]: game sessions of turns, changes, snapshots and scenes.
 //! - [`campaign`]: campaigns of turns, with the rules that make one.
+//! - [`linggen`]: the home of a coding agent: projects, sessions, runs, missions, plans.
 //! - [`check`]: what is wrong with the files of a directory.
 
 #[cfg(not(unix))]
@@ -55,5 +56,7 @@ pub mod layout;
 pub mod game;
 
 pub mod campaign;
+
+pub mod linggen;
 
 pub mod check;

@@ -5,6 +5,7 @@
 //! the simplest thing that behaves like a store, and the measure for the other.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::disk::{Listing, Stat};
 use crate::finding::Finding;
@@ -72,6 +73,18 @@ pub trait Store: Send + Sync {
     /// Fails with [`StoreError::Busy`] if another writer has one of them, something above or something
     /// below.
     fn lock(&self, scopes: &[FilePath]) -> Result<Box<dyn Writer>, StoreError>;
+}
+
+/// The content of a file that may be missing.
+pub(crate) fn read_if_there(
+    store: &Arc<dyn Store>,
+    file: &FilePath,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    match store.read(file, 0..u64::MAX) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(StoreError::Missing { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The one writer of its scopes, until it is released or dropped.
