@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use everturn::disk::RealDisk;
 use everturn::finding::{Code, Finding};
 use everturn::layout::{self, Editor, Layout, LayoutError, Reader};
 use everturn::names::FilePath;
-use everturn::store::{FileStore, Options, Store};
+use everturn::store::{FileStore, Options, Store, StoreError};
 use everturn::view::{Place, Summary};
 
 use crate::commands::Context;
@@ -40,6 +42,44 @@ pub(crate) struct Found {
     pub(crate) root: Root,
     pub(crate) layout: &'static dyn Layout,
     pub(crate) place: Place,
+}
+
+/// How long a command waits between two attempts, at first and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(16));
+
+/// Tries something again while another process is at work there, for so long.
+pub(crate) fn patiently<T, E: MaybeBusy>(
+    wait: Duration,
+    mut attempt: impl FnMut() -> Result<T, E>,
+) -> Result<T, E> {
+    let (start, mut pause) = (Instant::now(), PAUSES.0);
+    loop {
+        match attempt() {
+            Err(error) if error.is_busy() && start.elapsed() < wait => {
+                thread::sleep(pause);
+                pause = (pause * 2).min(PAUSES.1);
+            }
+            other => return other,
+        }
+    }
+}
+
+/// An error that may go away by waiting.
+pub(crate) trait MaybeBusy {
+    /// Whether another process is at work there.
+    fn is_busy(&self) -> bool;
+}
+
+impl MaybeBusy for StoreError {
+    fn is_busy(&self) -> bool {
+        matches!(self, StoreError::Busy { .. })
+    }
+}
+
+impl MaybeBusy for LayoutError {
+    fn is_busy(&self) -> bool {
+        matches!(self, LayoutError::Store(error) if error.is_busy())
+    }
 }
 
 /// Tells people what was noticed.
@@ -162,8 +202,17 @@ impl Context {
 
     /// Becomes the writer of a session.
     pub(crate) fn edit(&self, name: &str) -> Result<(Found, Box<dyn Editor>), Error> {
+        self.edit_within(name, Duration::ZERO)
+    }
+
+    /// Becomes the writer of a session, as soon as those who have it give it back.
+    pub(crate) fn edit_within(
+        &self,
+        name: &str,
+        wait: Duration,
+    ) -> Result<(Found, Box<dyn Editor>), Error> {
         let found = self.find(name, Access::Write)?;
-        let editor = found.layout.edit(&found.root.store(), &found.place);
+        let editor = patiently(wait, || found.layout.edit(&found.root.store(), &found.place));
         let editor = editor.map_err(|error| found.failed(error))?;
         found.root.mention_repairs();
         report(&editor.findings());

@@ -16,6 +16,7 @@
 //! - [`archive`]: a directory as a `tar.gz`, and back, without trusting the archive.
 //! - [`repairs`]: changes of sessions that keep every original, and can be taken back.
 //! - [`view`]: sessions, entries and states as every layout shows them.
+//! - [`home`]: where a program keeps its files.
 //! - [`layout`]: the kinds of sessions there are, behind one shape.
 //! - [`game`]: game sessions of turns, changes, snapshots and scenes.
 //! - [`campaign`]: campaigns of turns, with the rules that make one.
@@ -50,6 +51,8 @@ pub mod archive;
 pub mod repairs;
 
 pub mod view;
+
+pub mod home;
 
 pub mod layout;
 

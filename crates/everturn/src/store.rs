@@ -5,6 +5,7 @@
 //! the simplest thing that behaves like a store, and the measure for the other.
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::disk::{Listing, Stat};
@@ -73,6 +74,13 @@ pub trait Store: Send + Sync {
     /// Fails with [`StoreError::Busy`] if another writer has one of them, something above or something
     /// below.
     fn lock(&self, scopes: &[FilePath]) -> Result<Box<dyn Writer>, StoreError>;
+
+    /// The path by which a library that keeps its own files, such as SQLite, can open `path`, if the store has such
+    /// paths. What it writes there is not part of any commit.
+    fn local_path(&self, path: &FilePath) -> Result<Option<PathBuf>, StoreError> {
+        let _ = path;
+        Ok(None)
+    }
 }
 
 /// The content of a file that may be missing.
