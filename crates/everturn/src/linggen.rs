@@ -19,6 +19,7 @@
 
 mod branch;
 mod check;
+mod config;
 mod content;
 mod credentials;
 mod daemon;
@@ -43,6 +44,7 @@ mod writer;
 mod yaml;
 
 pub use branch::{Branched, fork, rewind};
+pub use config::{ConfigSearch, Toml, TomlError, no_settings, overlaid};
 pub use credentials::{
     ApiKey, credentials, credentials_file, key_variable, remove_credential, set_credential,
 };

@@ -124,12 +124,12 @@ impl Layout for LinggenLayout {
         let (path, session) = new_session(new)?;
         let project = open_project(store, &path, now)?;
         let writer = SessionWriter::create(store, &project.dir, &session, now)?;
-        Ok(Box::new(editor::SessionEditor { writer }))
+        Ok(Box::new(editor::SessionEditor::new(writer)?))
     }
 
     fn edit(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Editor>, LayoutError> {
         let writer = SessionWriter::open(store, &session_place(place)?)?;
-        Ok(Box::new(editor::SessionEditor { writer }))
+        Ok(Box::new(editor::SessionEditor::new(writer)?))
     }
 
     fn fork(

@@ -116,8 +116,10 @@ pub fn new_session_id(now: Timestamp, random: [u8; 4]) -> String {
 
 /// When a session was made, if its id tells.
 pub(crate) fn session_time(id: &str) -> Option<Timestamp> {
-    let seconds = id.strip_prefix("sess-")?.split('-').next()?;
-    let digits = !seconds.is_empty() && seconds.bytes().all(|byte| byte.is_ascii_digit());
+    let (seconds, rest) = id.strip_prefix("sess-")?.split_once('-')?;
+    let digits = !rest.is_empty()
+        && !seconds.is_empty()
+        && seconds.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| Timestamp::from_second(seconds.parse().ok()?).ok())?
 }
 
@@ -317,7 +319,9 @@ mod tests {
         let time = |id: &str| session_time(id).map(|time| time.as_second());
         assert_eq!(time("sess-1700000000-abc12345"), Some(1_700_000_000));
         assert_eq!(time("sess-1700000000-abc12345-branch"), Some(1_700_000_000));
-        for id in ["default", "sess-", "sess-x-1", "sess--5-a", "sess-99999999999999999-a"] {
+        for id in
+            ["default", "sess-", "sess-1", "sess-x-1", "sess--5-a", "sess-99999999999999999-a"]
+        {
             assert_eq!(time(id), None, "{id}");
         }
     }

@@ -25,11 +25,13 @@ pub struct NewSession {
     pub title: String,
 }
 
-/// What became of a message.
+/// What became of a message. [`SessionWriter::number`] tells its number.
 #[derive(Debug, Clone)]
 pub struct Appended {
-    /// Its number.
-    pub turn: u64,
+    /// Its first byte in the file.
+    pub offset: u64,
+    /// How many bytes its line has.
+    pub length: u64,
     /// What had to be put right before it could be written.
     pub findings: Vec<Finding>,
 }
@@ -55,7 +57,8 @@ pub struct Cleared {
 /// let now = "2026-01-01T10:00:00Z".parse()?;
 /// let project = open_project(&store, &ProjectPath::parse("/work/site")?, now)?;
 /// let session = SessionWriter::create(&store, &project.dir, &NewSession::default(), now)?;
-/// assert_eq!(session.append(&Message::from_user("ling", "Fix the menu"), now)?.turn, 1);
+/// let appended = session.append(&Message::from_user("ling", "Fix the menu"), now)?;
+/// assert_eq!(session.number(&appended)?, 1);
 /// session.release()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -63,17 +66,22 @@ pub struct SessionWriter {
     store: Arc<dyn Store>,
     place: SessionPlace,
     writer: Box<dyn Writer>,
-    counted: Mutex<Counted>,
+    /// How many records end before a byte of the file, once somebody has asked.
+    counted: Mutex<Option<Counted>>,
+    /// The metadata, as long as they have no title.
+    untitled: Mutex<Option<Meta>>,
     findings: Vec<Finding>,
 }
 
-/// What is known of the file of messages.
+#[derive(Debug, Clone, Copy)]
 struct Counted {
-    /// How many records end before this byte.
     end: u64,
     records: u64,
-    /// The metadata, as long as they have no title.
-    untitled: Option<Meta>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A thread that died has left nothing half done in there.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// An id that nobody has, for a session that is made now. What makes it different from others of the same second
@@ -140,11 +148,9 @@ impl SessionWriter {
         writer: Box<dyn Writer>,
     ) -> Result<SessionWriter, LinggenError> {
         let session = Session::open(Arc::clone(store), &place)?;
-        let (records, end) = session.count()?;
-        let untitled = session.meta().filter(|meta| meta.title().is_none()).cloned();
-        let counted = Mutex::new(Counted { end, records, untitled });
-        let findings = session.findings().to_vec();
-        Ok(SessionWriter { store: Arc::clone(store), place, writer, counted, findings })
+        let untitled = Mutex::new(session.meta().filter(|meta| meta.title().is_none()).cloned());
+        let (counted, findings) = (Mutex::new(None), session.findings().to_vec());
+        Ok(SessionWriter { store: Arc::clone(store), place, writer, counted, untitled, findings })
     }
 
     /// Where the session is.
@@ -159,15 +165,19 @@ impl SessionWriter {
         &self.findings
     }
 
-    /// How many messages it has, as far as this writer knows.
-    #[must_use]
-    pub fn turn(&self) -> u64 {
-        self.counted().records
+    /// How many messages it has. The file is read for that once; then only what is new.
+    pub fn turn(&self) -> Result<u64, LinggenError> {
+        let mut counted = locked(&self.counted);
+        Ok(self.count(&mut counted)?.records)
     }
 
-    fn counted(&self) -> MutexGuard<'_, Counted> {
-        // Numbers that were being counted when a thread died are counted again.
-        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    fn count(&self, counted: &mut Option<Counted>) -> Result<Counted, LinggenError> {
+        if let Some(known) = counted {
+            return Ok(*known);
+        }
+        let session = Session::open(Arc::clone(&self.store), &self.place)?;
+        let (records, end) = session.count()?;
+        Ok(*counted.insert(Counted { end, records }))
     }
 
     /// Adds a message. When it returns, the message is safe.
@@ -176,9 +186,9 @@ impl SessionWriter {
     pub fn append(&self, message: &Message, now: Timestamp) -> Result<Appended, LinggenError> {
         let lines = message.line(now)?;
         let (file, length) = (SessionFile::Messages.of(&self.place.dir), lines.len() as u64);
-        let append = Step::Append { file: file.clone(), at: At::End, lines };
+        let append = Step::Append { file, at: At::End, lines };
         let titled = match message.from_id.as_str() {
-            USER if !message.content.trim().is_empty() => self.counted().untitled.take(),
+            USER if !message.content.trim().is_empty() => locked(&self.untitled).take(),
             _ => None,
         };
         let mut steps = vec![append.clone()];
@@ -192,24 +202,25 @@ impl SessionWriter {
             }
             done => done?,
         };
-        let start = receipt.appended.first().copied().unwrap_or_default();
-        let turn = self.number(&file, start, length)?;
-        Ok(Appended { turn, findings: receipt.findings })
+        let offset = receipt.appended.first().copied().unwrap_or_default();
+        Ok(Appended { offset, length, findings: receipt.findings })
     }
 
-    /// The number of the record that begins at `start`.
-    fn number(&self, file: &FilePath, start: u64, length: u64) -> Result<u64, LinggenError> {
-        let mut counted = self.counted();
-        let known = counted.end;
-        if start >= known {
-            let between = count_records(&self.store, file, known..start)?;
-            counted.records += between + 1;
-            counted.end = start + length;
-            return Ok(counted.records);
+    /// The number of a message that was appended: its place among the records of the file.
+    pub fn number(&self, appended: &Appended) -> Result<u64, LinggenError> {
+        let file = SessionFile::Messages.of(&self.place.dir);
+        let mut counted = locked(&self.counted);
+        let known = self.count(&mut counted)?;
+        let (start, end) = (appended.offset, appended.offset + appended.length);
+        if start < known.end {
+            // What comes after it was counted already.
+            let after = count_records(&self.store, &file, end..known.end)?;
+            return Ok(known.records.saturating_sub(after));
         }
-        // Another thread has counted past this record.
-        let after = count_records(&self.store, file, start + length..known)?;
-        Ok(counted.records.saturating_sub(after))
+        let between = count_records(&self.store, &file, known.end..start)?;
+        let records = known.records + between + 1;
+        *counted = Some(Counted { end, records });
+        Ok(records)
     }
 
     /// Gives the session another title.
@@ -220,7 +231,7 @@ impl SessionWriter {
             session.meta().ok_or_else(|| LinggenError::damaged(&file, "it cannot be read"))?;
         let step = meta.retitled(&self.place.dir, title)?;
         self.writer.commit(vec![step], Durability::Synced)?;
-        self.counted().untitled = None;
+        *locked(&self.untitled) = None;
         Ok(())
     }
 

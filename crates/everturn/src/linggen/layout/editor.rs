@@ -10,7 +10,16 @@ use crate::linggen::writer::SessionWriter;
 use crate::view::{Place, Written};
 
 pub(super) struct SessionEditor {
-    pub(super) writer: SessionWriter,
+    writer: SessionWriter,
+    turn: u64,
+}
+
+impl SessionEditor {
+    /// Counts the messages, which every answer tells.
+    pub(super) fn new(writer: SessionWriter) -> Result<SessionEditor, LayoutError> {
+        let turn = writer.turn()?;
+        Ok(SessionEditor { writer, turn })
+    }
 }
 
 impl Editor for SessionEditor {
@@ -23,7 +32,7 @@ impl Editor for SessionEditor {
     }
 
     fn turn(&self) -> u64 {
-        self.writer.turn()
+        self.turn
     }
 
     fn findings(&self) -> Vec<Finding> {
@@ -32,7 +41,8 @@ impl Editor for SessionEditor {
 
     fn append(&mut self, text: &str, now: Timestamp) -> Result<Written, LayoutError> {
         let appended = self.writer.append(&Message::parse(text)?, now)?;
-        Ok(Written { turn: appended.turn, id: None, findings: appended.findings, overdue: None })
+        self.turn = self.writer.number(&appended)?;
+        Ok(Written { turn: self.turn, id: None, findings: appended.findings, overdue: None })
     }
 
     fn release(self: Box<Self>) -> Result<(), LayoutError> {
