@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::files;
 use crate::game::{self, Game, GameError, Task};
+use crate::homes::{Homes, HomesError};
 use crate::machine::Machine;
 use crate::peer::{PeerError, Row, Scenario};
 use crate::peers::ROWS;
@@ -33,6 +34,8 @@ enum Command {
     /// Measure reading and writing long game sessions: resume, jump, replay, save, snapshot
     #[command(after_long_help = game::JSON_SHAPE)]
     Game(Game),
+    /// Measure how long it takes to list the sessions of an agent's home
+    Homes(Homes),
     /// Do one operation and print the peak of memory; `game` starts this
     #[command(hide = true)]
     GameMemory(Task),
@@ -88,6 +91,9 @@ pub(crate) enum CliError {
     /// The game could not be measured.
     #[error(transparent)]
     Game(#[from] GameError),
+    /// The home could not be measured.
+    #[error(transparent)]
+    Homes(#[from] HomesError),
     /// The operation whose memory was to be measured failed.
     #[error("the operation failed")]
     Memory(#[source] PeerError),
@@ -106,6 +112,7 @@ impl Cli {
         match &self.command {
             Command::Save(save) => save.execute(out, progress),
             Command::Game(game) => Ok(game.execute(out, progress)?),
+            Command::Homes(homes) => Ok(homes.execute(out, progress)?),
             Command::GameMemory(task) => {
                 let peak = task.execute().map_err(CliError::Memory)?;
                 Ok(writeln!(out, "{}", peak.map_or_else(String::new, |peak| peak.to_string()))?)

@@ -15,6 +15,8 @@ mod stats;
 
 mod game;
 
+mod homes;
+
 mod machine;
 mod report;
 

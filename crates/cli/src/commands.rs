@@ -10,19 +10,26 @@ mod check;
 mod commit;
 mod complete;
 mod completions;
+mod config;
+mod credentials;
 mod diff;
 mod fork;
 mod import;
 mod ls;
 mod man;
+mod mission;
 mod new;
 mod pause;
+mod permissions;
+mod plan;
+mod project;
 mod purge;
 mod repair;
 mod replay;
 mod restore;
 mod resume;
 mod rewind;
+mod run;
 mod scene;
 mod settings;
 mod show;
@@ -93,6 +100,13 @@ registry! {
     Trash => trash,
     Restore => restore,
     Purge => purge,
+    Config => config,
+    Credentials => credentials,
+    Run => run,
+    Project => project,
+    Mission => mission,
+    Plan => plan,
+    Permissions => permissions,
     Check => check,
     Repair => repair,
     Import => import,

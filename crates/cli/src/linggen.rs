@@ -1,10 +1,13 @@
 //! Linggen's home, as the commands for it find and report it.
 
+pub(crate) mod config;
+pub(crate) mod runs;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use everturn::linggen::{LinggenError, Project, ProjectPath, find_project, open_project};
 use everturn::layout::LayoutError;
+use everturn::linggen::{LinggenError, Project, ProjectPath, find_project, open_project};
 
 use crate::commands::Context;
 use crate::error::Error;
@@ -45,9 +48,9 @@ pub(crate) fn project_path(named: Option<&Path>) -> Result<ProjectPath, Error> {
     let here = PathBuf::from(settings::project()?);
     let path = named.map_or_else(|| here.clone(), |named| here.join(named));
     let path = path.canonicalize().unwrap_or(path);
-    let text = path.to_str().ok_or_else(|| {
-        Error::new(Exit::Request, format!("{} is not Unicode", path.display()))
-    })?;
+    let text = path
+        .to_str()
+        .ok_or_else(|| Error::new(Exit::Request, format!("{} is not Unicode", path.display())))?;
     Ok(ProjectPath::parse(text)?)
 }
 

@@ -16,7 +16,7 @@ use crate::commands::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::{faults, settings};
+use crate::{faults, homes, settings};
 
 /// How many names a hint lists.
 const NAMES_IN_HINT: usize = 8;
@@ -184,9 +184,14 @@ impl Context {
         }
     }
 
+    /// The root: what the user named, what the settings say, or the home of the program whose layout was named.
+    pub(crate) fn root_dir(&self) -> Result<PathBuf, Error> {
+        homes::root(self.root.as_deref(), self.layout.as_deref())
+    }
+
     /// Opens the root for reading.
     pub(crate) fn open_root(&self) -> Result<Root, Error> {
-        let root = Root::open(&settings::root(self.root.as_deref())?, Access::Read)?;
+        let root = Root::open(&self.root_dir()?, Access::Read)?;
         root.mention_waiting();
         Ok(root)
     }
@@ -221,7 +226,7 @@ impl Context {
 
     /// Opens the root for writing.
     pub(crate) fn root_to_write(&self) -> Result<Root, Error> {
-        Root::open(&settings::root(self.root.as_deref())?, Access::Write)
+        Root::open(&self.root_dir()?, Access::Write)
     }
 
     /// Finds a session that is to be read.
@@ -229,6 +234,16 @@ impl Context {
         let found = self.find(name, Access::Read)?;
         found.root.mention_waiting();
         Ok(found)
+    }
+
+    /// The layout of the session that `name` means, if there is one.
+    pub(crate) fn find_layout(&self, name: &str) -> Result<Option<&'static dyn Layout>, Error> {
+        let root = Root::open(&self.root_dir()?, Access::Read)?;
+        let (candidates, _) = self.places(&root)?;
+        Ok(match choose_by_id(candidates, name) {
+            Chosen::One(layout, _) => Some(layout),
+            Chosen::Several(_) | Chosen::None(_) => None,
+        })
     }
 
     /// Finds a session of which something is to become, in a root that is open for writing.
@@ -242,7 +257,7 @@ impl Context {
         if is_path && self.root.is_none() {
             return self.find_around(Path::new(name), access);
         }
-        let root = Root::open(&settings::root(self.root.as_deref())?, access)?;
+        let root = Root::open(&self.root_dir()?, access)?;
         let (candidates, findings) = self.places(&root)?;
         let chosen = match name {
             "latest" => self.latest(&root)?,
@@ -303,6 +318,16 @@ impl Context {
         // The last one to be changed comes first.
         summaries.sort_by(|a, b| (b.updated, &a.place).cmp(&(a.updated, &b.place)));
         Ok((summaries, findings))
+    }
+
+    /// Adds what a list by names alone does not tell, to summaries that are to be shown.
+    pub(crate) fn complete(&self, root: &Root, summaries: &mut [Summary]) {
+        for summary in summaries {
+            let layout = layout::find(summary.layout).filter(|layout| layout.lists_names_only());
+            let Some(layout) = layout else { continue };
+            let told = layout.summary(&root.store(), &summary.place);
+            *summary = told.unwrap_or_else(|error| layout.unreadable(&summary.place, &error));
+        }
     }
 
     fn latest(&self, root: &Root) -> Result<Chosen, Error> {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 mod large;
 
 use crate::campaign;
+use crate::codelia;
 use crate::disk::{Access, Disk, DiskFile, Kind, read_all};
 use crate::document::Document;
 use crate::finding::{Code, Finding, Severity};
@@ -147,8 +148,16 @@ impl Checker<'_> {
         }
     }
 
-    /// Looks at a directory as a session, if it is one.
+    /// Looks at a directory as a session, or a home of them, if it is one.
     fn session(&mut self, dir: &FilePath) {
+        if codelia::is_home(&self.store, dir) {
+            let checked = codelia::check_home(&self.store, dir, self.watch);
+            checked.findings.into_iter().for_each(|finding| self.report(finding));
+            self.checked.files += checked.files.len() as u64;
+            self.checked.records += checked.records;
+            self.covered.extend(checked.files);
+            return;
+        }
         if let Ok(Some(id)) = campaign::is_campaign_dir(&self.store, dir) {
             self.campaign(&id, dir);
             return;

@@ -45,8 +45,12 @@ pub use error::LayoutError;
 pub(crate) use error::chain;
 
 /// Every layout there is.
-pub static ALL: &[&dyn Layout] =
-    &[&crate::game::GameLayout, &crate::campaign::CampaignLayout, &crate::linggen::LinggenLayout];
+pub static ALL: &[&dyn Layout] = &[
+    &crate::game::GameLayout,
+    &crate::campaign::CampaignLayout,
+    &crate::codelia::CodeliaLayout,
+    &crate::linggen::LinggenLayout,
+];
 
 /// The layout of that name.
 #[must_use]

@@ -17,9 +17,12 @@
 //! - [`repairs`]: changes of sessions that keep every original, and can be taken back.
 //! - [`view`]: sessions, entries and states as every layout shows them.
 //! - [`home`]: where a program keeps its files.
+//! - [`config`]: settings in layers, and which layer a value comes from.
+//! - [`secrets`]: keys and tokens, kept to their owner and never shown.
 //! - [`layout`]: the kinds of sessions there are, behind one shape.
 //! - [`game`]: game sessions of turns, changes, snapshots and scenes.
 //! - [`campaign`]: campaigns of turns, with the rules that make one.
+//! - [`codelia`]: the home of a coding agent, sessions of messages with an index.
 //! - [`linggen`]: the home of a coding agent: projects, sessions, runs, missions, plans.
 //! - [`check`]: what is wrong with the files of a directory.
 
@@ -54,11 +57,17 @@ pub mod view;
 
 pub mod home;
 
+pub mod config;
+
+pub mod secrets;
+
 pub mod layout;
 
 pub mod game;
 
 pub mod campaign;
+
+pub mod codelia;
 
 pub mod linggen;
 

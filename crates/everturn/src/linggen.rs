@@ -44,10 +44,8 @@ mod writer;
 mod yaml;
 
 pub use branch::{Branched, fork, rewind};
-pub use config::{ConfigSearch, Toml, TomlError, no_settings, overlaid};
-pub use credentials::{
-    ApiKey, credentials, credentials_file, key_variable, remove_credential, set_credential,
-};
+pub use config::{ConfigSearch, SCHEMA, Toml, TomlError};
+pub use credentials::{CREDENTIALS, key_variable};
 pub use daemon::{PidFile, pid_file, read_pid};
 pub use encoding::{ProjectDir, ProjectPath};
 pub use error::LinggenError;

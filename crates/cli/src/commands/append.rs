@@ -30,6 +30,10 @@ A turn of a game:
   and increment. Besides, "narration" is what there is to read, and "turnId"
   makes sure that the turn gets this number. Other fields are kept.
 
+A message of Codelia:
+  {"role":"user","content":"List the files."}
+  or {"messages":[…]} for several that are stored together.
+
 The answer with --json:
   {"session":"session-abc123","turn":7}"#)]
 pub(crate) struct Args {

@@ -92,7 +92,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     match &args.what {
         What::List => {
             let root = context.linggen()?;
-            let found = missions(&root.store(), &project(&root, named)?.dir).map_err(Error::from)?;
+            let found =
+                missions(&root.store(), &project(&root, named)?.dir).map_err(Error::from)?;
             for mission in &found.missions {
                 print(mission, &root, context)?;
             }

@@ -193,7 +193,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     match &args.what {
         What::List => list(context),
         What::Show { name } => show(name, context),
-        What::Check { name, item, mark } => edit(name, context, |plan| plan.mark(*item, mark.mark())),
+        What::Check { name, item, mark } => {
+            edit(name, context, |plan| plan.mark(*item, mark.mark()))
+        }
         What::Add { name, title, description } => edit(name, context, |plan| {
             plan.add(title, description);
             Ok(())

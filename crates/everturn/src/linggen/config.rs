@@ -3,9 +3,11 @@
 //! The first file that is there counts. What was changed while a program ran stands in a file of its own, which is
 //! laid over it, key by key.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 use thiserror::Error;
 use toml_edit::{DocumentMut, Item, TableLike};
+
+use crate::config::Schema;
 
 /// What decides where a configuration is looked for.
 #[derive(Debug, Clone, Copy)]
@@ -166,6 +168,21 @@ impl Toml {
     }
 }
 
+impl Toml {
+    /// Takes a key away. Tells whether it was there.
+    pub fn remove(&mut self, key: &str) -> bool {
+        let (groups, last) = key.rsplit_once('.').unwrap_or(("", key));
+        let mut group: &mut dyn TableLike = self.document.as_table_mut();
+        for part in groups.split('.').filter(|part| !part.is_empty()) {
+            match group.get_mut(part).and_then(Item::as_table_like_mut) {
+                Some(inner) => group = inner,
+                None => return false,
+            }
+        }
+        group.remove(last).is_some()
+    }
+}
+
 fn table(table: &dyn TableLike) -> Value {
     Value::Object(table.iter().map(|(key, item)| (key.to_owned(), from_item(item))).collect())
 }
@@ -213,32 +230,23 @@ fn to_toml(value: &Value) -> Option<toml_edit::Value> {
     })
 }
 
-/// Lays one configuration over another, key by key.
-#[must_use]
-pub fn overlaid(base: Value, over: &Value) -> Value {
-    match (base, over) {
-        (Value::Object(mut base), Value::Object(over)) => {
-            for (key, value) in over {
-                let below = base.shift_remove(key).unwrap_or(Value::Null);
-                base.insert(key.clone(), overlaid(below, value));
-            }
-            Value::Object(base)
-        }
-        (_, over) => over.clone(),
-    }
-}
-
-/// A configuration without any settings.
-#[must_use]
-pub fn no_settings() -> Value {
-    Value::Object(Map::new())
-}
+/// What the configuration may hold: whatever its programs understand. What was changed while one ran is laid over it
+/// key by key.
+pub const SCHEMA: Schema = Schema {
+    version: 0,
+    defaults: "{}",
+    environment: &[],
+    merge: &[],
+    project_groups: &[],
+    fields: &[],
+};
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::config::{Config, Layer};
 
     fn search(named: Option<&'static str>) -> ConfigSearch<'static> {
         ConfigSearch { named, current_dir: "/w", home: "/h/.linggen/", user_home: "/h" }
@@ -286,12 +294,13 @@ mod tests {
 
     #[test]
     fn settings_are_laid_over_key_by_key() {
+        let mut config = Config::new(&SCHEMA);
         let base = json!({"server": {"port": 1, "host": "a"}, "models": [{"id": "x"}]});
-        let over = json!({"server": {"port": 2}, "models": [], "new": true});
-        assert_eq!(
-            overlaid(base, &over),
-            json!({"server": {"port": 2, "host": "a"}, "models": [], "new": true})
-        );
+        config.add_settings(Layer::Global, "base", base);
+        config.add_settings(Layer::Runtime, "over", json!({"server": {"port": 2}, "models": []}));
+        let expect = json!({"server": {"port": 2, "host": "a"}, "models": []});
+        assert_eq!(config.merged(), expect);
+        assert_eq!(config.explain("server.port")[0].place, "over");
     }
 
     fn set(text: &str, key: &str, value: Value, expect: &str) {
@@ -317,6 +326,9 @@ mod tests {
             "[[models]]\nid = \"a\"\n\n[server]\nport = 1\nhost = \"h\"\n",
         );
         set("s = { p = 1, q = 2 }\n", "s.p", json!(3), "s = { p = 3, q = 2 }\n");
+        let mut toml = Toml::parse(b"# c\n[s]\np = 1 # d\nq = 2\n").unwrap();
+        assert!(toml.remove("s.p") && !toml.remove("s.p") && !toml.remove("x.y"));
+        assert_eq!(toml.text(), "# c\n[s]\nq = 2\n");
         for (text, key) in [("a = 1\n", "a.b"), ("[a]\n", "a"), ("", "a..b"), ("", "")] {
             assert!(Toml::parse(text.as_bytes()).unwrap().set(key, &json!(1)).is_err(), "{key:?}");
         }

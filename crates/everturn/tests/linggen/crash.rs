@@ -9,13 +9,13 @@ use everturn::disk::Disk;
 use everturn::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
 use everturn::finding::{Finding, Severity};
 use everturn::linggen::{
-    AgentOverride, ApiKey, LinggenError, Mark, Message, NewRun, NewSession, Plan, PlanStatus,
+    AgentOverride, CREDENTIALS, LinggenError, Mark, Message, NewRun, NewSession, Plan, PlanStatus,
     RunStatus, SessionPlace, SessionWriter, allow, begin_run, clear, clear_mission, create_plan,
-    edit_plan, end_run, fork, open_project, plan_old_logs, rehome, remove_credential,
-    remove_old_logs, remove_override, repair, revoke, rewind, set_credential, set_mission,
-    set_override, undo_repair,
+    edit_plan, end_run, fork, open_project, plan_old_logs, rehome, remove_old_logs,
+    remove_override, repair, revoke, rewind, set_mission, set_override, undo_repair,
 };
 use everturn::names::{FilePath, SessionId};
+use everturn::secrets::{Secret, SecretsError, Vault};
 use everturn::store::{
     Durability, Expect, FileStore, Holder, MemoryStore, Options, Secrecy, Step, Store,
 };
@@ -37,6 +37,21 @@ fn say(store: &Arc<dyn Store>, words: &str) -> Result<(), LinggenError> {
     let writer = SessionWriter::open(store, &place())?;
     writer.append(&Message::from_user("ling", words), at(1))?;
     writer.release()
+}
+
+fn vault(store: &Arc<dyn Store>) -> Vault {
+    Vault::new(Arc::clone(store), CREDENTIALS).unwrap()
+}
+
+fn secrets(error: SecretsError) -> LinggenError {
+    match error {
+        SecretsError::Store(error) => error.into(),
+        other => panic!("{other}"),
+    }
+}
+
+fn keep(store: &Arc<dyn Store>, key: &str) -> Result<(), LinggenError> {
+    vault(store).set("m", &Secret::parse(key).unwrap()).map_err(secrets)
 }
 
 /// Writes as another program might leave it.
@@ -100,9 +115,9 @@ const OPS: &[Op] = &[
     },
     |store| allow(store, "Write").map(drop),
     |store| revoke(store, "Write").map(drop),
-    |store| set_credential(store, "m", &ApiKey::new("k1")),
-    |store| set_credential(store, "m", &ApiKey::new("k2")),
-    |store| remove_credential(store, "m").map(drop),
+    |store| keep(store, "k1"),
+    |store| keep(store, "k2"),
+    |store| Ok(drop(vault(store).remove("m").map_err(secrets)?)),
     |store| leave(store, "logs/linggen-agent.2023-01-01", b"old"),
     |store| remove_old_logs(store, &plan_old_logs(store, 7, at(0))?, at(8)).map(drop),
     |store| leave(store, "projects/-a-b-c/sessions/sess-1/messages.jsonl", b"{\"torn\n{}{}\n"),

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use everturn::finding::Code;
 use everturn::linggen::{
-    ApiKey, Source, SpecDir, SpecKind, allow, allowed, credentials, logs, plan_old_logs,
-    remove_credential, remove_old_logs, revoke, set_credential, specs,
+    CREDENTIALS, Source, SpecDir, SpecKind, allow, allowed, logs, plan_old_logs, remove_old_logs,
+    revoke, specs,
 };
+use everturn::secrets::{Secret, Vault};
 use everturn::store::Store;
 
 use crate::support::{at, exists, memory, names, path, put, read};
@@ -14,24 +15,21 @@ use crate::support::{at, exists, memory, names, path, put, read};
 #[test]
 fn keys_are_stored_for_their_owner_alone_and_shown_to_nobody() {
     let store = memory();
-    let text = "{\"groq-llama\":{\"api_key\":\"gsk_secret\",\"note\":1.0}}";
+    let text = "{\"groq-llama\":{\"api_key\":\"gsk_secret-0123456789abcdef\",\"note\":1.0}}";
     put(&store, "credentials.json", text);
-    assert_eq!(store.stat(&path("credentials.json")).unwrap().unwrap().mode & 0o777, 0o644);
-    set_credential(&store, "gemini-flash", &ApiKey::new("AIza-secret")).unwrap();
-    assert_eq!(store.stat(&path("credentials.json")).unwrap().unwrap().mode & 0o777, 0o600);
-    assert!(
-        read(&store, "credentials.json")
-            .starts_with("{\"groq-llama\":{\"api_key\":\"gsk_secret\",\"note\":1.0}")
-    );
-    let all = credentials(&store).unwrap();
-    assert_eq!(all[1].1.as_ref().unwrap().reveal(), "AIza-secret");
-    assert!(!format!("{all:?}").contains("secret"), "{all:?}");
-    assert!(remove_credential(&store, "gemini-flash").unwrap());
-    assert!(!remove_credential(&store, "gemini-flash").unwrap());
-    assert_eq!(read(&store, "credentials.json"), text);
-    assert_eq!(store.stat(&path("credentials.json")).unwrap().unwrap().mode & 0o777, 0o600);
+    let mode = || store.stat(&path("credentials.json")).unwrap().unwrap().mode & 0o777;
+    assert_eq!(mode(), 0o644);
+    let vault = Vault::new(Arc::clone(&store), CREDENTIALS).unwrap();
+    vault.set("gemini-flash", &Secret::parse("AIza-secret").unwrap()).unwrap();
+    assert_eq!(mode(), 0o600);
+    assert!(read(&store, "credentials.json").starts_with(text.trim_end_matches('}')));
+    let all = vault.list().unwrap();
+    assert_eq!(all.len(), 2);
+    assert!(!format!("{all:?}").contains("secret-0"), "{all:?}");
+    assert!(vault.remove("gemini-flash").unwrap());
+    assert_eq!((read(&store, "credentials.json").as_str(), mode()), (text, 0o600));
     put(&store, "credentials.json", "{\"groq\": {\"api_key\": \"gsk_secret\"");
-    let refused = set_credential(&store, "x", &ApiKey::new("k")).unwrap_err();
+    let refused = vault.set("x", &Secret::parse("k").unwrap()).unwrap_err();
     assert!(!refused.to_string().contains("gsk_secret"), "{refused}");
 }
 
