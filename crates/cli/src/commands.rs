@@ -18,9 +18,13 @@ mod import;
 mod ls;
 mod man;
 mod mark;
+mod mission;
 mod new;
 mod pause;
+mod permissions;
+mod plan;
 mod play;
+mod project;
 mod purge;
 mod repair;
 mod replay;
@@ -103,6 +107,10 @@ registry! {
     Config => config,
     Credentials => credentials,
     Run => run,
+    Project => project,
+    Mission => mission,
+    Plan => plan,
+    Permissions => permissions,
     Check => check,
     Repair => repair,
     Import => import,

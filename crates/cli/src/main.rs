@@ -16,6 +16,7 @@ mod games;
 mod homes;
 mod input;
 mod json;
+mod linggen;
 mod narrator;
 mod output;
 mod panics;

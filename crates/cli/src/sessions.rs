@@ -320,6 +320,16 @@ impl Context {
         Ok((summaries, findings))
     }
 
+    /// Adds what a list by names alone does not tell, to summaries that are to be shown.
+    pub(crate) fn complete(&self, root: &Root, summaries: &mut [Summary]) {
+        for summary in summaries {
+            let layout = layout::find(summary.layout).filter(|layout| layout.lists_names_only());
+            let Some(layout) = layout else { continue };
+            let told = layout.summary(&root.store(), &summary.place);
+            *summary = told.unwrap_or_else(|error| layout.unreadable(&summary.place, &error));
+        }
+    }
+
     fn latest(&self, root: &Root) -> Result<Chosen, Error> {
         let (summaries, _) = self.summaries(root)?;
         let newest = summaries.into_iter().find(|summary| summary.updated.is_some());

@@ -51,6 +51,20 @@ pub(crate) fn variables(
     })
 }
 
+/// What decides where Linggen's configuration is looked for: the file that is named, the directory in which the
+/// process works, and the home of the user.
+pub(crate) fn linggen_search() -> (Option<String>, String, String) {
+    let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let here = std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned();
+    (text("LINGGEN_CONFIG"), here, text("HOME").unwrap_or_default())
+}
+
+/// Whether there is a process of this number. Where that cannot be told, there is.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    let processes = Path::new("/proc");
+    !processes.join("self").exists() || processes.join(pid.to_string()).exists()
+}
+
 /// The approval mode that `CODELIA_APPROVAL_MODE` asks for.
 pub(crate) fn approval_mode() -> Option<String> {
     std::env::var("CODELIA_APPROVAL_MODE").ok().filter(|mode| !mode.is_empty())

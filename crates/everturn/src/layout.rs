@@ -46,8 +46,12 @@ pub use error::LayoutError;
 pub(crate) use error::chain;
 
 /// Every layout there is.
-pub static ALL: &[&dyn Layout] =
-    &[&crate::game::GameLayout, &crate::campaign::CampaignLayout, &crate::codelia::CodeliaLayout];
+pub static ALL: &[&dyn Layout] = &[
+    &crate::game::GameLayout,
+    &crate::campaign::CampaignLayout,
+    &crate::codelia::CodeliaLayout,
+    &crate::linggen::LinggenLayout,
+];
 
 /// The layout of that name.
 #[must_use]
@@ -62,6 +66,12 @@ pub trait Layout: Send + Sync {
 
     /// Whether it counts its sessions, and finds the id of a new one that is given none.
     fn numbers_sessions(&self) -> bool {
+        false
+    }
+
+    /// Whether [`Layout::list`] tells only what names tell, so that a long list opens no files. What
+    /// [`Layout::summary`] says about a session is more then.
+    fn lists_names_only(&self) -> bool {
         false
     }
 

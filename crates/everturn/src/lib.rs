@@ -28,6 +28,7 @@
 //! - [`campaign`]: campaigns of turns, with the rules that make one.
 //! - [`codelia`]: the home of a coding agent, sessions of messages with an index.
 //! - [`chatlog_import`]: chat logs out of the database of the program that plays them.
+//! - [`linggen`]: the home of a coding agent: projects, sessions, runs, missions, plans.
 //! - [`check`]: what is wrong with the files of a directory.
 
 #[cfg(not(unix))]
@@ -92,5 +93,6 @@ pub mod campaign;
 pub mod codelia;
 
 pub mod chatlog_import;
+pub mod linggen;
 
 pub mod check;

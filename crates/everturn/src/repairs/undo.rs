@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{
-    Action, Entry, How, RECORD, Record, Repair, RepairError, below, content, kept, mark, write,
-};
+use super::{Action, Entry, How, RECORD, Record, Repair, RepairError, below, kept, mark, write};
 use crate::names::{FilePath, SessionId};
-use crate::store::{Durability, Expect, Fingerprint, Step, Store, StoreError, Writer, trash_dir};
+use crate::store::{
+    Durability, Expect, Fingerprint, Step, Store, StoreError, Writer, read_if_there, trash_dir,
+};
 
 /// Takes back the newest repair of a session that was not taken back yet: every file is again, byte for byte,
 /// what it was.
@@ -60,7 +60,7 @@ fn newest(
             continue;
         }
         let file = below(&place, RECORD);
-        let Some(bytes) = content(store, &file)? else { continue };
+        let Some(bytes) = read_if_there(store, &file)? else { continue };
         let record: Record =
             serde_json::from_slice(&bytes).map_err(|error| damaged(&file, error))?;
         // Sessions of another layout may have the same id.
@@ -109,7 +109,7 @@ fn step_back(
     path: &FilePath,
     entry: &Entry,
 ) -> Result<Option<(Step, &'static str)>, RepairError> {
-    let now = content(store, path)?;
+    let now = read_if_there(store, path)?;
     let found = now.as_deref().map(mark);
     if found == entry.before && entry.how != How::Moved {
         return Ok(None);
@@ -121,7 +121,7 @@ fn step_back(
         return Ok(Some((Step::Remove { path: path.clone() }, "removed")));
     }
     let copy = kept(trash, path);
-    let original = content(store, &copy)?;
+    let original = read_if_there(store, &copy)?;
     if original.as_deref().map(mark) != entry.before {
         return Err(damaged(&copy, "it is not the original that was put there"));
     }
