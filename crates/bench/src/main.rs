@@ -15,6 +15,7 @@ mod stats;
 
 mod game;
 
+mod homes;
 mod campaign;
 
 mod machine;

@@ -10,21 +10,28 @@ mod check;
 mod commit;
 mod complete;
 mod completions;
+mod config;
+mod credentials;
 mod diff;
 mod fork;
 mod import;
 mod ls;
 mod man;
 mod mark;
+mod mission;
 mod new;
 mod pause;
+mod permissions;
+mod plan;
 mod play;
+mod project;
 mod purge;
 mod repair;
 mod replay;
 mod restore;
 mod resume;
 mod rewind;
+mod run;
 mod scene;
 mod settings;
 mod show;
@@ -97,6 +104,13 @@ registry! {
     Trash => trash,
     Restore => restore,
     Purge => purge,
+    Config => config,
+    Credentials => credentials,
+    Run => run,
+    Project => project,
+    Mission => mission,
+    Plan => plan,
+    Permissions => permissions,
     Check => check,
     Repair => repair,
     Import => import,

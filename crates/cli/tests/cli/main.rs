@@ -6,6 +6,7 @@
 
 mod campaigns;
 mod check;
+mod codelia;
 mod everturn;
 mod kills;
 mod large;
