@@ -51,7 +51,7 @@ pub(crate) struct Table<'n> {
 /// not. In a pipe it ends the program as ever; a turn is stored whole or not at all.
 pub(crate) fn watch_ctrl_c() -> Result<Arc<AtomicBool>, Error> {
     let pressed = Arc::new(AtomicBool::new(false));
-    if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+    if console::at_terminal() {
         signal_hook::flag::register(SIGINT, Arc::clone(&pressed)).map_err(failed)?;
     }
     Ok(pressed)

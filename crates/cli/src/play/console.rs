@@ -32,6 +32,11 @@ pub(super) enum Heard {
     End,
 }
 
+/// Whether there is a terminal at both ends.
+pub(super) fn at_terminal() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
 /// Where lines come from.
 pub(super) enum Console {
     Terminal(Box<Editor<(), DefaultHistory>>),
@@ -41,7 +46,7 @@ pub(super) enum Console {
 impl Console {
     /// A terminal if both ends are one, otherwise a pipe.
     pub(super) fn open() -> io::Result<Console> {
-        if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+        if !at_terminal() {
             return Ok(Console::Pipe(io::stdin().lock()));
         }
         let config = Config::builder().max_history_size(HISTORY).map_err(failure)?;
