@@ -65,7 +65,8 @@ fn documented_state(row: &mut Row, state: Tree) -> (Tree, Tree) {
         let values = components.children().into_iter().filter_map(|(_, component)| {
             Some((component.string_at(&["id"])?, component.at(&["current_value"])?))
         });
-        return (state.clone(), object(values));
+        let values = object(values);
+        return (state, values);
     }
     let components = state
         .children()
