@@ -144,6 +144,8 @@ codes! {
     MissingParent = "missing-parent",
     /// A session of a later version, which is not looked into.
     NewerVersion = "newer-version",
+    /// A tag that should change a tool and was not understood; it stays in the text.
+    OddTag = "odd-tag",
 }
 
 /// How much a [`Finding`] matters.

@@ -18,6 +18,8 @@
 //! - [`layout`]: the kinds of sessions there are, behind one shape.
 //! - [`game`]: game sessions of turns, changes, snapshots and scenes.
 //! - [`campaign`]: campaigns of turns, with the rules that make one.
+//! - [`markup`]: Markdown as HTML, and HTML that is safe to show.
+//! - [`chatlog`]: chat logs of messages, tool snapshots and marks.
 //! - [`check`]: what is wrong with the files of a directory.
 
 #[cfg(not(unix))]
@@ -52,5 +54,9 @@ pub mod layout;
 pub mod game;
 
 pub mod campaign;
+
+pub mod markup;
+
+pub mod chatlog;
 
 pub mod check;

@@ -1,0 +1,38 @@
+//! Chat logs: one document of messages, tool snapshots and marks, and beside it a journal.
+//!
+//! ```text
+//! chats/<id>.json             the chat log
+//! chats/<id>.journal.jsonl    what was changed since the document was written
+//! chats/<id>.index            where in a long document things are; can be deleted at any time
+//! tools/<id>.json             the definition of a support tool
+//! ```
+//!
+//! A change is one commit that adds a line to the journal, so that it costs the same however long the chat log is. A
+//! fold puts the journal into the document: everything that did not change is copied byte for byte. Reading is the
+//! document with the journal over it, and says the same before a fold and after it.
+
+mod branch;
+mod content;
+mod create;
+mod edit;
+mod error;
+mod fold;
+mod index;
+mod journal;
+mod log;
+mod message;
+mod names;
+mod rewrite;
+mod shape;
+mod survey;
+mod tags;
+mod tools;
+mod writer;
+
+pub use branch::{Branched, fork};
+pub use create::{Imported, NewLog, import};
+pub use error::ChatError;
+pub use log::{ChatLog, Message, Messages};
+pub use tags::{Action, OddTag, Tag, tags};
+pub use tools::{Component, ComponentKind, Fired, Tool, ToolState};
+pub use writer::{ChatMark, ChatWriter, Changed, Discarded, NewMark};
