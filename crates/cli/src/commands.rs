@@ -15,6 +15,7 @@ mod fork;
 mod import;
 mod ls;
 mod man;
+mod mark;
 mod new;
 mod pause;
 mod purge;
@@ -81,6 +82,7 @@ registry! {
     Scene => scene,
     Campaign => campaign,
     Settings => settings,
+    Mark => mark,
     Snapshot => snapshot,
     Undo => undo,
     Rewind => rewind,

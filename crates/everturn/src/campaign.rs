@@ -7,6 +7,7 @@
 //!     turn_deltas.jsonl   what each change did, so that it can be taken back
 //!     checkpoints/        copies of the state, if the settings say so
 //!     everturn.json       where a branch comes from
+//!     everturn.marks.json marks of turns
 //! worlds/<id>/world.json  shared by campaigns
 //! ```
 //!

@@ -51,6 +51,8 @@ pub mod view;
 
 pub mod layout;
 
+mod marks;
+
 pub mod game;
 
 pub mod campaign;

@@ -14,6 +14,7 @@ use super::stored::Stored;
 use super::writer::CampaignWriter;
 use crate::disk::Kind;
 use crate::finding::Finding;
+use crate::marks;
 use crate::names::{FilePath, SessionId};
 use crate::store::{Durability, Expect, Secrecy, Step, Store};
 use crate::tree::Tree;
@@ -112,6 +113,9 @@ impl Cut {
         if name == CampaignFile::Deltas.as_str() {
             return Cut::head(&bytes, self.changes);
         }
+        if name == marks::FILE {
+            return Some(marks::cut(&bytes, self.turn).unwrap_or(bytes));
+        }
         Some(bytes)
     }
 
@@ -128,6 +132,8 @@ impl Cut {
                 None => steps.push(Step::Remove { path }),
             }
         }
+        let marked = marks::left(&campaign.store, &campaign.dir, self.turn)?;
+        steps.extend(marked.map(|bytes| replace(marks::file(&campaign.dir), bytes)));
         if let Some(stored) = &campaign.stored
             && !stored.tree.is_same(&self.state)
         {

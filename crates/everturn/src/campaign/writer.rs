@@ -19,11 +19,14 @@ use super::view::View;
 use crate::delta::{Delta, Path};
 use crate::document::{LineEnd, Style, one_line};
 use crate::finding::Finding;
+use crate::layout::LayoutError;
+use crate::marks::Marks;
 use crate::names::SessionId;
 use crate::store::{
     At, Durability, Expect, Fingerprint, Receipt, Secrecy, Step, Store, StoreError, Writer,
 };
 use crate::tree::Tree;
+use crate::view::{Mark, NewMark};
 
 /// How many of the last rows a narrator is shown.
 const RECENT: usize = 20;
@@ -341,6 +344,23 @@ impl CampaignWriter {
             steps.push(Step::Remove { path: old.path(dir) });
         }
         kept
+    }
+
+    /// Makes a mark.
+    pub fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, LayoutError> {
+        self.refresh()?;
+        let marks = Marks::open(&self.campaign.store, &self.campaign.dir)?;
+        let (mark, step) = marks.add(new, self.turn(), now)?;
+        self.writer.commit(vec![step], Durability::Synced)?;
+        Ok(mark)
+    }
+
+    /// Removes a mark by its id, and tells what it was.
+    pub fn remove_mark(&mut self, id: &str) -> Result<Mark, LayoutError> {
+        let marks = Marks::open(&self.campaign.store, &self.campaign.dir)?;
+        let (mark, step) = marks.remove(id)?;
+        self.writer.commit(vec![step], Durability::Synced)?;
+        Ok(mark)
     }
 
     /// Gives the campaign back.

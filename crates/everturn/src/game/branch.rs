@@ -22,6 +22,7 @@ use super::writer::upkeep::write_states;
 use super::writer::{lock, lock_with};
 use crate::archive::Progress;
 use crate::finding::Finding;
+use crate::marks;
 use crate::names::{FilePath, SessionId};
 use crate::store::{Durability, Step, Store, StoreError, Writer};
 
@@ -213,7 +214,7 @@ fn free_branch(session: &Session) -> Result<(SessionId, Box<dyn Writer>), GameEr
     }
 }
 
-/// The files that follow from the logs: those of the state, and the metadata.
+/// The files that follow from the logs: those of the state, the metadata, and marks of later turns.
 fn derived_files(
     session: &Session,
     cut: &Cut,
@@ -238,6 +239,8 @@ fn derived_files(
             write_states(dir, state, cut.turn, &mut meta, now)?
         }
     };
+    let marked = marks::left(&session.store, &session.dir, cut.turn)?;
+    steps.extend(marked.map(|bytes| replace(marks::file(dir), bytes)));
     let before = meta.to_bytes();
     change(&mut meta);
     let bytes = meta.to_bytes();
