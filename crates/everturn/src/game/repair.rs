@@ -27,11 +27,12 @@ use crate::finding::Finding;
 use crate::names::{FilePath, SessionId};
 use crate::store::{Store, Writer};
 
-use keep::Keeper;
 pub(super) use keep::mark;
+pub(crate) use keep::{Keeper, new_place};
 use plan::Plan;
 
 pub use undo::undo_repair;
+pub(crate) use undo::undo_with;
 
 /// One thing that a repair does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +64,7 @@ pub fn plan_repair(store: &Arc<dyn Store>, id: &SessionId) -> Result<Repair, Gam
 
 /// Repairs a session. If a file cannot be read, nothing is changed.
 pub fn repair(store: &Arc<dyn Store>, id: &SessionId, now: Timestamp) -> Result<Repair, GameError> {
-    let trash = keep::new_place(store, id, now)?;
+    let trash = new_place(store, id, now)?;
     let writer = lock(store, id, &trash)?;
     let done = mend(store, id, &trash, &*writer, now);
     // What went wrong first matters more than whether the lock could be given back.

@@ -56,7 +56,7 @@ pub(in crate::game) fn mark(bytes: &[u8]) -> String {
 }
 
 /// A place in the trash that nobody has used.
-pub(super) fn new_place(
+pub(crate) fn new_place(
     store: &Arc<dyn Store>,
     id: &SessionId,
     now: Timestamp,
@@ -97,7 +97,7 @@ pub(super) fn write(file: FilePath, expect: Expect, bytes: Vec<u8>) -> Step {
 }
 
 /// Collects changes and commits them together with their originals.
-pub(super) struct Keeper<'a> {
+pub(crate) struct Keeper<'a> {
     store: &'a Arc<dyn Store>,
     writer: &'a dyn Writer,
     trash: &'a FilePath,
@@ -109,7 +109,7 @@ pub(super) struct Keeper<'a> {
 }
 
 impl<'a> Keeper<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         store: &'a Arc<dyn Store>,
         writer: &'a dyn Writer,
         trash: &'a FilePath,
@@ -129,7 +129,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// The content that a file has, or will have.
-    pub(super) fn content(&self, file: &FilePath) -> Result<Option<Vec<u8>>, GameError> {
+    pub(crate) fn content(&self, file: &FilePath) -> Result<Option<Vec<u8>>, GameError> {
         match self.writes.get(file) {
             Some(bytes) => Ok(Some(bytes.clone())),
             None => Ok(content(self.store, file)?),
@@ -137,7 +137,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// Gives a file a new content.
-    pub(super) fn write(&mut self, file: &FilePath, bytes: Vec<u8>) -> Result<(), GameError> {
+    pub(crate) fn write(&mut self, file: &FilePath, bytes: Vec<u8>) -> Result<(), GameError> {
         self.size += bytes.len();
         self.moves.retain(|moved| moved != file);
         self.writes.insert(file.clone(), bytes);
@@ -145,14 +145,14 @@ impl<'a> Keeper<'a> {
     }
 
     /// Moves a file out of the session.
-    pub(super) fn discard(&mut self, file: &FilePath) {
+    pub(crate) fn discard(&mut self, file: &FilePath) {
         if !self.moves.contains(file) && !self.writes.contains_key(file) {
             self.moves.push(file.clone());
         }
     }
 
     /// Commits what was collected.
-    pub(super) fn flush(&mut self) -> Result<(), GameError> {
+    pub(crate) fn flush(&mut self) -> Result<(), GameError> {
         self.size = 0;
         let (writes, moves) = (std::mem::take(&mut self.writes), std::mem::take(&mut self.moves));
         let mut steps = Vec::new();

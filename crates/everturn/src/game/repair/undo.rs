@@ -12,7 +12,7 @@ use crate::game::files::names;
 use crate::game::meta::{stamp, tree};
 use crate::game::names::below;
 use crate::names::{FilePath, SessionId};
-use crate::store::{Durability, Expect, Fingerprint, Step, Store, trash_dir};
+use crate::store::{Durability, Expect, Fingerprint, Step, Store, Writer, trash_dir};
 
 /// Takes back the newest repair of a session that was not taken back yet: every file is again, byte for byte,
 /// what it was.
@@ -23,8 +23,19 @@ pub fn undo_repair(
     id: &SessionId,
     now: Timestamp,
 ) -> Result<Repair, GameError> {
+    undo_with(store, id, &|trash| lock(store, id, trash), now)
+}
+
+/// As [`undo_repair`], for a session of any kind that a `Keeper` has repaired; `lock` makes its one writer, who may
+/// also write in a place in the trash.
+pub(crate) fn undo_with(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    lock: &dyn Fn(&FilePath) -> Result<Box<dyn Writer>, GameError>,
+    now: Timestamp,
+) -> Result<Repair, GameError> {
     let (trash, _) = newest(store, id)?;
-    let writer = lock(store, id, &trash)?;
+    let writer = lock(&trash)?;
     // It may have been taken back before the lock was there.
     let done = match newest(store, id) {
         Ok((again, record)) if again == trash => put_back(store, &trash, record, &*writer, now),
@@ -79,7 +90,7 @@ fn put_back(
     store: &Arc<dyn Store>,
     trash: &FilePath,
     mut record: Record,
-    writer: &dyn crate::store::Writer,
+    writer: &dyn Writer,
     now: Timestamp,
 ) -> Result<Repair, GameError> {
     let mut steps = Vec::new();
