@@ -12,6 +12,7 @@
 //! document with the journal over it, and says the same before a fold and after it.
 
 mod branch;
+mod check;
 mod content;
 mod create;
 mod edit;
@@ -19,10 +20,14 @@ mod error;
 mod fold;
 mod index;
 mod journal;
+mod layout;
+mod life;
 mod log;
 mod message;
 mod names;
+mod repair;
 mod rewrite;
+mod salvage;
 mod shape;
 mod survey;
 mod tags;
@@ -32,7 +37,10 @@ mod writer;
 pub use branch::{Branched, fork};
 pub use create::{Imported, NewLog, import};
 pub use error::ChatError;
+pub use layout::ChatLayout;
 pub use log::{ChatLog, Message, Messages};
+pub use repair::{plan_repair, repair, undo_repair};
 pub use tags::{Action, OddTag, Tag, tags};
 pub use tools::{Component, ComponentKind, Fired, Tool, ToolState};
+pub(crate) use check::{check_log, is_chat_log, journal_of_chat_log};
 pub use writer::{ChatMark, ChatWriter, Changed, Discarded, NewMark};

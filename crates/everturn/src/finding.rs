@@ -146,6 +146,8 @@ codes! {
     NewerVersion = "newer-version",
     /// A tag that should change a tool and was not understood; it stays in the text.
     OddTag = "odd-tag",
+    /// A change of a tool has set something off, as its definition says.
+    Triggered = "triggered",
 }
 
 /// How much a [`Finding`] matters.
@@ -182,6 +184,7 @@ impl Code {
             | Code::StaleIndex
             | Code::SizeOverTarget
             | Code::MissingParent
+            | Code::Triggered
             | Code::NewerVersion => Severity::Warning,
             _ => Severity::Finding,
         }

@@ -31,8 +31,7 @@ pub struct ChatLog {
     rescue: OnceLock<Index>,
     /// Whether the index is one that was found beside the document.
     pub(crate) indexed: bool,
-    /// The document without its long lists, as it is stored and with what the journal says.
-    pub(crate) stored_head: Document,
+    /// The document without its long lists, with what the journal says.
     pub(crate) head: Document,
     pub(crate) overlay: Overlay,
     /// Whether a fold has been begun that is to be finished.
@@ -91,15 +90,14 @@ impl ChatLog {
             // An index that is wrong although it fits is as good as none.
             let found = found.and_then(|index| Some((head(&content, &index).ok()?, index)));
             let indexed = found.is_some();
-            let (stored_head, index) = match found {
+            let (head, index) = match found {
                 Some(found) => found,
                 None => {
                     let index = survey(&content)?;
                     (head(&content, &index)?, index)
                 }
             };
-            let (store, rescue, head) = (Arc::clone(store), OnceLock::new(), stored_head.clone());
-            let findings = Vec::new();
+            let (store, rescue, findings) = (Arc::clone(store), OnceLock::new(), Vec::new());
             let mut log = ChatLog {
                 store,
                 files,
@@ -107,7 +105,6 @@ impl ChatLog {
                 index,
                 rescue,
                 indexed,
-                stored_head,
                 head,
                 overlay,
                 half_folded,

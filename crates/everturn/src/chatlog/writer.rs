@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::check::newer;
 use super::edit::apply;
 use super::error::ChatError;
 use super::fold::{self, BATCH_BYTES, build, put_in_place, replace, wants_index};
@@ -53,8 +54,8 @@ const JOURNAL_SHARE: u64 = 8;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct ChatWriter {
-    pub(super) log: ChatLog,
-    pub(super) writer: Box<dyn Writer>,
+    pub(crate) log: ChatLog,
+    pub(crate) writer: Box<dyn Writer>,
     /// How many bytes one commit may carry.
     pub(super) batch: u64,
     /// How many bytes the journal may have.
@@ -97,6 +98,10 @@ impl ChatWriter {
                 let reason = format!("{} is no array", list.key());
                 return Err(ChatError::damaged(&files.document, reason));
             }
+        }
+        if let Some(version) = newer(&log.head()) {
+            let what = format!("its version is {version}, which is only read and never written");
+            return Err(ChatError::input(what));
         }
         Ok(ChatWriter { log, writer, batch: BATCH_BYTES, most_journal: None })
     }
