@@ -11,6 +11,7 @@ mod commit;
 mod complete;
 mod completions;
 mod diff;
+mod edit;
 mod fork;
 mod import;
 mod ls;
@@ -19,6 +20,7 @@ mod mark;
 mod new;
 mod pause;
 mod purge;
+mod regenerate;
 mod repair;
 mod replay;
 mod restore;
@@ -74,6 +76,8 @@ macro_rules! registry {
 registry! {
     New => new,
     Append => append,
+    Edit => edit,
+    Regenerate => regenerate,
     Ls => ls,
     Show => show,
     State => state,

@@ -35,12 +35,12 @@ mod tools;
 mod writer;
 
 pub use branch::{Branched, fork};
-pub use create::{Imported, NewLog, import};
+pub use create::{Imported, NewLog, import, is_chat_log};
 pub use error::ChatError;
 pub use layout::ChatLayout;
 pub use log::{ChatLog, Message, Messages};
 pub use repair::{plan_repair, repair, undo_repair};
 pub use tags::{Action, OddTag, Tag, tags};
 pub use tools::{Component, ComponentKind, Fired, Tool, ToolState};
-pub(crate) use check::{check_log, is_chat_log, journal_of_chat_log};
+pub(crate) use check::{check_log, is_document, journal_of_chat_log};
 pub use writer::{ChatMark, ChatWriter, Changed, Discarded, NewMark};

@@ -208,7 +208,7 @@ impl Checker<'_> {
 
     /// Looks at a document as a chat log, with its journal, if it is one that can be read.
     fn chat_log(&mut self, path: &FilePath) -> bool {
-        if !chatlog::is_chat_log(&self.store, path).is_ok_and(|is| is) {
+        if !chatlog::is_document(&self.store, path).is_ok_and(|is| is) {
             return false;
         }
         // What cannot be read as a chat log is looked at as a document, and says there why.

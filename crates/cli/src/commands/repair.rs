@@ -1,9 +1,11 @@
 //! `everturn repair`: what is wrong with a session is mended, and every original kept.
 
 use everturn::campaign;
+use everturn::chatlog::{self, ChatError, ChatLayout};
 use everturn::finding::Severity;
 use everturn::game::{Action, Repair, plan_repair, repair, undo_repair};
-use everturn::names::SessionId;
+use everturn::layout::{Layout, LayoutError};
+use everturn::names::{FilePath, SessionId};
 use serde_json::json;
 
 use super::Context;
@@ -12,7 +14,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::{games, settings};
 
-/// Mend a damaged game session or campaign, and keep every original
+/// Mend a damaged game session, campaign or chat log, and keep every original
 ///
 /// Moves lines that are no records out of the logs, works out states and metadata anew from snapshots and
 /// changes, and sets bad snapshots and indexes aside. Turns are never renumbered. All that is changed or
@@ -101,7 +103,34 @@ fn run_campaign(args: &Args, context: &mut Context, id: &SessionId) -> Result<Ex
     Ok(Exit::Fine)
 }
 
+/// A chat log is a file, wherever it is below the root.
+fn run_chat_log(args: &Args, context: &mut Context, path: &FilePath) -> Result<Exit, Stop> {
+    let failed = |error: ChatError| Error::from(LayoutError::from(error));
+    let root = context.root.clone();
+    let done = if args.dry_run {
+        chatlog::plan_repair(&games::look(root.as_deref())?, path).map_err(failed)?
+    } else {
+        let (file_store, store) = games::open(root.as_deref())?;
+        let now = settings::now();
+        let done = match args.undo {
+            true => chatlog::undo_repair(&store, path, now),
+            false => chatlog::repair(&store, path, now),
+        };
+        let done = done.map_err(failed)?;
+        drop(store);
+        file_store.close().map_err(Error::from)?;
+        done
+    };
+    print(args, context, &done)?;
+    Ok(Exit::Fine)
+}
+
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let store = games::look(context.root.as_deref())?;
+    let logs = ChatLayout.places(&store).map_err(Error::from)?.places;
+    if let Some(log) = logs.iter().find(|log| log.id == args.session) {
+        return run_chat_log(args, context, &log.path);
+    }
     let id = SessionId::parse(&args.session).map_err(Error::from)?;
     let root = context.root.clone();
     let campaigns = campaign::list(&games::look(root.as_deref())?).map_err(Error::from)?;

@@ -20,7 +20,7 @@ use crate::tree::{Kind, Tree};
 const PEEK: u64 = 64 << 10;
 
 /// Whether a document is a chat log, as far as its beginning tells.
-pub(crate) fn is_chat_log(store: &Arc<dyn Store>, file: &FilePath) -> Result<bool, StoreError> {
+pub(crate) fn is_document(store: &Arc<dyn Store>, file: &FilePath) -> Result<bool, StoreError> {
     if !file.as_str().ends_with(".json") || id_of(file).is_none() {
         return Ok(false);
     }
@@ -47,7 +47,7 @@ pub(crate) fn says_so(bytes: &[u8]) -> bool {
 pub(crate) fn journal_of_chat_log(store: &Arc<dyn Store>, file: &FilePath) -> bool {
     let Some(stem) = file.as_str().strip_suffix(".journal.jsonl") else { return false };
     let Ok(document) = FilePath::parse(&format!("{stem}.json")) else { return false };
-    is_chat_log(store, &document).is_ok_and(|is| is)
+    is_document(store, &document).is_ok_and(|is| is)
 }
 
 /// What is wrong with a chat log, and how many records its journal has.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::check::says_so;
 use super::content::Content;
 use super::error::ChatError;
 use super::fold::{put_new, whole};
@@ -17,6 +18,9 @@ use crate::document::Style;
 use crate::names::SessionId;
 use crate::store::{Store, Writer};
 use crate::tree::{Kind, Tree};
+
+/// How much of a content is looked at to tell what it is.
+const PEEK: usize = 64 << 10;
 
 /// What a new chat log begins with.
 #[derive(Debug, Clone)]
@@ -137,6 +141,12 @@ impl ChatWriter {
         put_new(&**store, whole(bytes, &files)?, &files, &*writer)?;
         ChatWriter::with(store, &files, writer)
     }
+}
+
+/// Whether the content of a file says that it is a chat log.
+#[must_use]
+pub fn is_chat_log(bytes: &[u8]) -> bool {
+    says_so(bytes.get(..PEEK).unwrap_or(bytes))
 }
 
 /// Takes over a chat log that was made elsewhere, byte for byte. It is stored as `chats/<id>.json`, by the id that it

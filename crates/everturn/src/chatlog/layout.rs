@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::branch::fork;
-use super::check::is_chat_log;
+use super::check::is_document;
 use super::content::Content;
 use super::create::NewLog;
 use super::error::ChatError;
@@ -100,7 +100,7 @@ impl Layout for ChatLayout {
     /// Every document below `chats/`, and those of the root itself that say that they are chat logs.
     fn places(&self, store: &Arc<dyn Store>) -> Result<Places, LayoutError> {
         let mut search = Search { store, found: Places::default() };
-        search.dir(&FilePath::root(), |path| is_chat_log(store, path).is_ok_and(|is| is));
+        search.dir(&FilePath::root(), |path| is_document(store, path).is_ok_and(|is| is));
         let mut waiting = vec![chats_dir()];
         while let Some(dir) = waiting.pop() {
             waiting.extend(search.dir(&dir, |path| path.as_str().ends_with(".json")));
