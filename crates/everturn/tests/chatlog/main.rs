@@ -3,5 +3,11 @@
 #![expect(clippy::panic, reason = "a test that cannot go on should say where")]
 #![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
 
+mod branches;
+mod check;
+mod crash;
+mod damage;
 mod document;
+mod model;
 mod support;
+mod tools;
