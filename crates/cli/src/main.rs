@@ -14,6 +14,7 @@ mod faults;
 mod games;
 mod input;
 mod json;
+mod narrator;
 mod output;
 mod panics;
 mod progress;

@@ -46,3 +46,9 @@ pub(crate) fn root(named: Option<&Path>) -> Result<PathBuf, Error> {
     }
     Ok(home()?.join(".everturn"))
 }
+
+/// What the environment says of something that is neither an argument nor to be shown. What is empty counts as
+/// nothing.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
+}

@@ -8,6 +8,7 @@ mod check;
 mod everturn;
 mod kills;
 mod large;
+mod narrator;
 mod pages;
 mod readme;
 mod sessions;
