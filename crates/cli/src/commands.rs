@@ -10,6 +10,7 @@ mod check;
 mod commit;
 mod complete;
 mod completions;
+mod context;
 mod diff;
 mod edit;
 mod fork;
@@ -83,6 +84,7 @@ registry! {
     State => state,
     Diff => diff,
     Replay => replay,
+    Context => context,
     Scene => scene,
     Campaign => campaign,
     Settings => settings,
