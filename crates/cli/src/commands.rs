@@ -20,6 +20,7 @@ mod man;
 mod mark;
 mod new;
 mod pause;
+mod play;
 mod purge;
 mod regenerate;
 mod repair;
@@ -75,6 +76,7 @@ macro_rules! registry {
 
 // The order is that of `--help`.
 registry! {
+    Play => play,
     New => new,
     Append => append,
     Edit => edit,

@@ -68,6 +68,14 @@ pub mod layout;
 
 mod marks;
 
+mod trash;
+
+mod staging;
+
+mod shelf;
+
+mod keeper;
+
 pub mod game;
 
 pub mod campaign;

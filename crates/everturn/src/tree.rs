@@ -241,6 +241,12 @@ impl Tree {
         self
     }
 
+    /// An object with these members.
+    pub(crate) fn of_members(members: impl IntoIterator<Item = (String, Tree)>) -> Tree {
+        let members = members.into_iter().map(|(key, tree)| (Key::new(&key), tree.0));
+        Tree(Node::Object(members.collect()))
+    }
+
     fn node_at<S: AsRef<str>>(&self, path: &[S]) -> Option<Cow<'_, Node>> {
         let mut node = Cow::Borrowed(&self.0);
         for segment in path {

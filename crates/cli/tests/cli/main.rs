@@ -10,6 +10,7 @@ mod kills;
 mod large;
 mod narrator;
 mod pages;
+mod play;
 mod readme;
 mod sessions;
 mod streams;

@@ -47,6 +47,14 @@ pub fn fork(
 }
 
 impl CampaignWriter {
+    /// As [`fork`], for whoever plays the campaign.
+    pub fn fork(&mut self, turn: u64, id: Option<&SessionId>) -> Result<Branched, CampaignError> {
+        self.refresh()?;
+        let cut = Cut::at(&self.campaign, turn)?;
+        let branched = copy(&self.campaign, turn, "fork", id, Some(&cut))?;
+        Ok(Branched { findings: cut.findings, ..branched })
+    }
+
     /// Returns to a turn: state and log together. Everything as it was becomes a branch first, so nothing is
     /// lost. Returning to the last turn changes nothing but makes the branch all the same.
     pub fn rewind(&mut self, turn: u64) -> Result<Branched, CampaignError> {

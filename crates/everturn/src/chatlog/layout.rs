@@ -215,7 +215,7 @@ impl Layout for ChatLayout {
     }
 
     fn purge(&self, store: &Arc<dyn Store>, trashed: &[Trashed]) -> Result<(), LayoutError> {
-        life::purge(store, trashed)
+        Ok(life::purge(store, trashed)?)
     }
 }
 

@@ -17,9 +17,10 @@ use super::rewrite::{Plan, write};
 use super::salvage::salvage;
 use super::survey::{List, survey};
 use crate::finding::{Code, Finding};
-use crate::game::{Action, GameError, Keeper, Repair, new_place, undo_with};
+use crate::game::{Action, Repair};
+use crate::keeper::{self, Keeper, new_place};
 use crate::names::{FilePath, SessionId};
-use crate::store::{Store, Writer};
+use crate::store::Store;
 
 /// The name by which the trash knows the repairs of a chat log.
 fn name(files: &Files) -> Result<SessionId, ChatError> {
@@ -98,16 +99,6 @@ fn mend_values(log: &ChatLog) -> Result<Mending, ChatError> {
     Ok(Mending { actions, document: Some(bytes), journal: journal || has_journal, findings })
 }
 
-fn lock(
-    store: &Arc<dyn Store>,
-    files: &Files,
-    trash: &FilePath,
-) -> Result<Box<dyn Writer>, GameError> {
-    let mut scopes = files.scopes();
-    scopes.push(trash.clone());
-    Ok(store.lock(&scopes)?)
-}
-
 /// Repairs the chat log at `path`. What is changed or goes is kept in the trash.
 pub fn repair(
     store: &Arc<dyn Store>,
@@ -117,13 +108,16 @@ pub fn repair(
     let files = Files::of(path)?;
     let id = name(&files)?;
     let trash = new_place(store, &id, now)?;
-    let writer = lock(store, &files, &trash)?;
+    let mut scopes = files.scopes();
+    scopes.push(trash.clone());
+    let writer = store.lock(&scopes)?;
     let mending = plan(store, &files)?;
     if mending.actions.is_empty() {
         writer.release()?;
         return Ok(Repair { actions: Vec::new(), findings: mending.findings, kept: None });
     }
-    let mut keeper = Keeper::new(store, &*writer, &trash, &id, &mending.actions, now);
+    let told = mending.actions.iter().map(|action| format!("{}: {}", action.file, action.what));
+    let mut keeper = Keeper::new(store, &*writer, &trash, &id, told.collect(), now);
     if let Some(bytes) = mending.document {
         keeper.write(&files.document, bytes)?;
     }
@@ -154,5 +148,7 @@ pub fn undo_repair(
     now: Timestamp,
 ) -> Result<Repair, ChatError> {
     let files = Files::of(path)?;
-    Ok(undo_with(store, &name(&files)?, &|trash| lock(store, &files, trash), now)?)
+    let (back, kept) = keeper::undo(store, &name(&files)?, &files.scopes(), now)?;
+    let actions = back.into_iter().map(|(file, what)| action(&file, what)).collect();
+    Ok(Repair { actions, findings: Vec::new(), kept: Some(kept) })
 }

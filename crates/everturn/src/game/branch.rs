@@ -15,7 +15,6 @@ use super::form::Form;
 use super::meta::{Meta, stamp};
 use super::names::{Document, Log, LogFile, Status, archive, below};
 use super::session::{Session, find};
-use super::staging::{BATCH_BYTES, Staging, built, staging_place};
 use super::state::State;
 use super::writer::turns::{program_files, replace};
 use super::writer::upkeep::write_states;
@@ -24,6 +23,7 @@ use crate::archive::Progress;
 use crate::finding::Finding;
 use crate::marks;
 use crate::names::{FilePath, SessionId};
+use crate::staging::{BATCH_BYTES, Staging, built, staging_place};
 use crate::store::{Durability, Step, Store, StoreError, Writer};
 
 /// How a session is branched.
@@ -336,7 +336,7 @@ impl Branch<'_> {
             for copy in &copies {
                 staging.copy(&copy.from, &copy.to, copy.len, copy.content)?;
             }
-            Ok(staging.finish(self.status.session(self.id), last)?)
+            staging.finish(self.status.session(self.id), last)
         })?;
         Ok(moment.findings)
     }

@@ -5,13 +5,11 @@
 //! reported. Whatever is changed or removed is kept in the trash, byte for byte, and
 //! [`undo_repair`] puts it back.
 
-mod keep;
 mod logs;
 mod plan;
 mod replay;
 mod snapshots;
 mod states;
-mod undo;
 
 use std::sync::Arc;
 
@@ -22,17 +20,15 @@ use super::error::GameError;
 use super::names::Status;
 use super::session::{Session, find};
 use super::survey::{Facts, Place, Unreadable, survey};
+use super::writer::lock_with;
 use crate::check::Watch;
 use crate::finding::Finding;
+use crate::keeper::{self, Keeper};
 use crate::names::{FilePath, SessionId};
 use crate::store::{Store, Writer};
 
-pub(super) use keep::mark;
-pub(crate) use keep::{Keeper, new_place};
+pub(super) use crate::keeper::mark;
 use plan::Plan;
-
-pub use undo::undo_repair;
-pub(crate) use undo::undo_with;
 
 /// One thing that a repair does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,8 +60,8 @@ pub fn plan_repair(store: &Arc<dyn Store>, id: &SessionId) -> Result<Repair, Gam
 
 /// Repairs a session. If a file cannot be read, nothing is changed.
 pub fn repair(store: &Arc<dyn Store>, id: &SessionId, now: Timestamp) -> Result<Repair, GameError> {
-    let trash = new_place(store, id, now)?;
-    let writer = lock(store, id, &trash)?;
+    let trash = keeper::new_place(store, id, now)?;
+    let writer = lock_with(store, id, std::slice::from_ref(&trash))?;
     let done = mend(store, id, &trash, &*writer, now);
     // What went wrong first matters more than whether the lock could be given back.
     let released = writer.release();
@@ -88,7 +84,8 @@ fn mend(
     if actions.is_empty() {
         return Ok(Repair { actions, findings, kept: None });
     }
-    let mut keeper = Keeper::new(store, writer, trash, id, &actions, now);
+    let told = actions.iter().map(|action| format!("{}: {}", action.file, action.what));
+    let mut keeper = Keeper::new(store, writer, trash, id, told.collect(), now);
     logs::mend(&session, &facts, &plan, &mut keeper)?;
     snapshots::mend(&session, &facts, &plan, &mut keeper, now)?;
     keeper.flush()?;
@@ -102,15 +99,20 @@ fn mend(
     Ok(Repair { actions, findings, kept: Some(trash.clone()) })
 }
 
-/// Becomes the one writer of a session and of a place in the trash.
-fn lock(
+/// Takes back the newest repair of a session that was not taken back yet: every file is again, byte for byte,
+/// what it was.
+///
+/// If the session was changed since then, nothing is done: what was played after the repair would be lost.
+pub fn undo_repair(
     store: &Arc<dyn Store>,
     id: &SessionId,
-    trash: &FilePath,
-) -> Result<Box<dyn Writer>, GameError> {
-    let mut scopes: Vec<FilePath> = Status::ALL.iter().map(|status| status.session(id)).collect();
-    scopes.push(trash.clone());
-    Ok(store.lock(&scopes)?)
+    now: Timestamp,
+) -> Result<Repair, GameError> {
+    let homes = Status::ALL.map(|status| status.session(id));
+    let (done, trash) = keeper::undo(store, id, &homes, now)?;
+    let action = |(file, what): (FilePath, &str)| Action { file, what: what.to_owned() };
+    let actions = done.into_iter().map(action).collect();
+    Ok(Repair { actions, findings: Vec::new(), kept: Some(trash) })
 }
 
 fn find_session(store: &Arc<dyn Store>, id: &SessionId) -> Result<(Place, Session), GameError> {

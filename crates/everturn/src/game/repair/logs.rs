@@ -1,10 +1,10 @@
 //! Logs in which every line is one record again.
 
-use super::keep::Keeper;
 use super::plan::{Plan, current_turns};
 use crate::game::error::GameError;
 use crate::game::session::Session;
 use crate::game::survey::Facts;
+use crate::keeper::Keeper;
 use crate::lines::{Item, Scan};
 use crate::names::FilePath;
 use crate::store::StoreError;

@@ -1,4 +1,9 @@
-//! Changes to the files of a session, each with its original in the trash.
+//! Changes to the files of a session, each with its original in the trash, and the way back; for every layout that
+//! can be repaired.
+//!
+//! `.everturn/trash/<stamp>-<id>-repair/` holds the originals under their paths, and `repair.json`.
+
+mod undo;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,15 +11,15 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Action;
 use crate::document::Style;
-use crate::game::error::GameError;
-use crate::game::meta::{stamp, tree};
-use crate::game::names::below;
 use crate::names::{FilePath, Name, SessionId};
 use crate::store::{
     Durability, Expect, Fingerprint, Secrecy, Step, Store, StoreError, Writer, trash_dir,
 };
+use crate::trash::TrashError;
+use crate::tree::Tree;
+
+pub(crate) use undo::undo;
 
 /// How many bytes are changed with one commit.
 const BATCH: usize = 64 << 20;
@@ -47,10 +52,24 @@ pub(super) enum How {
     Moved,
 }
 
-pub(super) const RECORD: &str = "repair.json";
+const RECORD: &str = "repair.json";
+
+impl Record {
+    /// Where a repair is told.
+    fn place(trash: &FilePath) -> FilePath {
+        Name::parse(RECORD).map_or_else(|_| trash.clone(), |name| trash.join(&name))
+    }
+
+    fn step(&self, trash: &FilePath) -> Step {
+        // A record has texts only, and can always be written.
+        let tree = Tree::from_value(self).unwrap_or_else(|_| Tree::null());
+        let bytes = tree.to_text(&Style::PRETTY_RAW_LINE).into_bytes();
+        write(Record::place(trash), Expect::Anything, bytes)
+    }
+}
 
 /// A content in few digits.
-pub(in crate::game) fn mark(bytes: &[u8]) -> String {
+pub(crate) fn mark(bytes: &[u8]) -> String {
     let Fingerprint { len, sum } = Fingerprint::of(bytes);
     format!("{len}:crc64:{sum:016x}")
 }
@@ -60,7 +79,7 @@ pub(crate) fn new_place(
     store: &Arc<dyn Store>,
     id: &SessionId,
     now: Timestamp,
-) -> Result<FilePath, GameError> {
+) -> Result<FilePath, TrashError> {
     let stamp = now.strftime("%Y%m%dT%H%M%SZ").to_string();
     let mut name = format!("{stamp}-{id}-repair");
     let mut number = 1;
@@ -76,8 +95,9 @@ pub(crate) fn new_place(
 
 /// Where the trash keeps a file.
 pub(super) fn kept(trash: &FilePath, file: &FilePath) -> FilePath {
-    let names: Vec<&str> = file.as_str().split('/').collect();
-    below(trash, &names)
+    // Each part of a path is a name already.
+    let names = file.as_str().split('/').filter_map(|name| Name::parse(name).ok());
+    names.fold(trash.clone(), |dir, name| dir.join(&name))
 }
 
 /// The content of a file, if there is one.
@@ -114,22 +134,21 @@ impl<'a> Keeper<'a> {
         writer: &'a dyn Writer,
         trash: &'a FilePath,
         id: &SessionId,
-        actions: &[Action],
+        actions: Vec<String>,
         now: Timestamp,
     ) -> Keeper<'a> {
-        let actions = actions.iter().map(|action| format!("{}: {}", action.file, action.what));
         let record = Record {
             session: id.to_string(),
-            time: stamp(now),
+            time: now.to_string(),
             undone: None,
-            actions: actions.collect(),
+            actions,
             files: BTreeMap::new(),
         };
         Keeper { store, writer, trash, record, writes: BTreeMap::new(), moves: Vec::new(), size: 0 }
     }
 
     /// The content that a file has, or will have.
-    pub(crate) fn content(&self, file: &FilePath) -> Result<Option<Vec<u8>>, GameError> {
+    pub(crate) fn content(&self, file: &FilePath) -> Result<Option<Vec<u8>>, TrashError> {
         match self.writes.get(file) {
             Some(bytes) => Ok(Some(bytes.clone())),
             None => Ok(content(self.store, file)?),
@@ -137,7 +156,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// Gives a file a new content.
-    pub(crate) fn write(&mut self, file: &FilePath, bytes: Vec<u8>) -> Result<(), GameError> {
+    pub(crate) fn write(&mut self, file: &FilePath, bytes: Vec<u8>) -> Result<(), TrashError> {
         self.size += bytes.len();
         self.moves.retain(|moved| moved != file);
         self.writes.insert(file.clone(), bytes);
@@ -152,7 +171,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// Commits what was collected.
-    pub(crate) fn flush(&mut self) -> Result<(), GameError> {
+    pub(crate) fn flush(&mut self) -> Result<(), TrashError> {
         self.size = 0;
         let (writes, moves) = (std::mem::take(&mut self.writes), std::mem::take(&mut self.moves));
         let mut steps = Vec::new();
@@ -169,8 +188,7 @@ impl<'a> Keeper<'a> {
         if steps.is_empty() {
             return Ok(());
         }
-        let bytes = tree(&self.record).to_text(&Style::PRETTY_RAW_LINE).into_bytes();
-        steps.push(write(below(self.trash, &[RECORD]), Expect::Anything, bytes));
+        steps.push(self.record.step(self.trash));
         self.writer.commit(steps, Durability::Synced)?;
         Ok(())
     }
@@ -180,7 +198,7 @@ impl<'a> Keeper<'a> {
         file: &FilePath,
         bytes: Vec<u8>,
         steps: &mut Vec<Step>,
-    ) -> Result<(), GameError> {
+    ) -> Result<(), TrashError> {
         let before = content(self.store, file)?;
         if before.as_deref() == Some(&bytes) {
             return Ok(());
