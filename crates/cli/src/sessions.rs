@@ -258,16 +258,6 @@ impl Context {
         Ok(found)
     }
 
-    /// The layout of the session that `name` means, if there is one.
-    pub(crate) fn find_layout(&self, name: &str) -> Result<Option<&'static dyn Layout>, Error> {
-        let root = Root::open(&self.root_dir()?, Access::Read)?;
-        let (candidates, _) = self.places(&root)?;
-        Ok(match choose_by_id(candidates, name) {
-            Chosen::One(layout, _) => Some(layout),
-            Chosen::Several(_) | Chosen::None(_) => None,
-        })
-    }
-
     /// Finds a session of which something is to become, in a root that is open for writing.
     pub(crate) fn find_to_write(&self, name: &str) -> Result<Found, Error> {
         self.find(name, Access::Write)
