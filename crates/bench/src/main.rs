@@ -15,6 +15,9 @@ mod stats;
 
 mod game;
 
+mod campaign;
+mod homes;
+
 mod machine;
 mod report;
 

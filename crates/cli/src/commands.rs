@@ -10,19 +10,31 @@ mod check;
 mod commit;
 mod complete;
 mod completions;
+mod config;
+mod context;
+mod credentials;
 mod diff;
+mod edit;
 mod fork;
 mod import;
 mod ls;
 mod man;
+mod mark;
+mod mission;
 mod new;
 mod pause;
+mod permissions;
+mod plan;
+mod play;
+mod project;
 mod purge;
+mod regenerate;
 mod repair;
 mod replay;
 mod restore;
 mod resume;
 mod rewind;
+mod run;
 mod scene;
 mod settings;
 mod show;
@@ -71,16 +83,21 @@ macro_rules! registry {
 
 // The order is that of `--help`.
 registry! {
+    Play => play,
     New => new,
     Append => append,
+    Edit => edit,
+    Regenerate => regenerate,
     Ls => ls,
     Show => show,
     State => state,
     Diff => diff,
     Replay => replay,
+    Context => context,
     Scene => scene,
     Campaign => campaign,
     Settings => settings,
+    Mark => mark,
     Snapshot => snapshot,
     Undo => undo,
     Rewind => rewind,
@@ -93,6 +110,13 @@ registry! {
     Trash => trash,
     Restore => restore,
     Purge => purge,
+    Config => config,
+    Credentials => credentials,
+    Run => run,
+    Project => project,
+    Mission => mission,
+    Plan => plan,
+    Permissions => permissions,
     Check => check,
     Repair => repair,
     Import => import,
