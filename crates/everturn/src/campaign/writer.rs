@@ -26,7 +26,7 @@ use crate::store::{
 use crate::tree::Tree;
 
 /// How many of the last rows a narrator is shown.
-const RECENT: usize = 20;
+const RECENT: usize = 50;
 
 /// What a player does.
 #[derive(Debug, Clone, Copy)]
