@@ -15,6 +15,7 @@ mod stats;
 
 mod game;
 
+mod campaign;
 mod homes;
 
 mod machine;

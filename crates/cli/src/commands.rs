@@ -11,15 +11,24 @@ mod commit;
 mod complete;
 mod completions;
 mod config;
+mod context;
 mod credentials;
 mod diff;
+mod edit;
 mod fork;
 mod import;
 mod ls;
 mod man;
+mod mark;
+mod mission;
 mod new;
 mod pause;
+mod permissions;
+mod plan;
+mod play;
+mod project;
 mod purge;
+mod regenerate;
 mod repair;
 mod replay;
 mod restore;
@@ -74,16 +83,21 @@ macro_rules! registry {
 
 // The order is that of `--help`.
 registry! {
+    Play => play,
     New => new,
     Append => append,
+    Edit => edit,
+    Regenerate => regenerate,
     Ls => ls,
     Show => show,
     State => state,
     Diff => diff,
     Replay => replay,
+    Context => context,
     Scene => scene,
     Campaign => campaign,
     Settings => settings,
+    Mark => mark,
     Snapshot => snapshot,
     Undo => undo,
     Rewind => rewind,
@@ -99,6 +113,10 @@ registry! {
     Config => config,
     Credentials => credentials,
     Run => run,
+    Project => project,
+    Mission => mission,
+    Plan => plan,
+    Permissions => permissions,
     Check => check,
     Repair => repair,
     Import => import,

@@ -10,6 +10,7 @@ use everturn::codelia;
 use everturn::config::{self, Config, ConfigError, Layer, Schema};
 use everturn::disk::RealDisk;
 use everturn::home::{self, Arrangement, Home, Program};
+use everturn::linggen;
 use everturn::names::{FilePath, NameError};
 use everturn::secrets::{self, SecretsError, Shape};
 use everturn::store::{
@@ -32,6 +33,7 @@ const WAIT: Duration = Duration::from_secs(5);
 pub(crate) enum Agent {
     Everturn,
     Codelia,
+    Linggen,
 }
 
 impl Agent {
@@ -39,6 +41,7 @@ impl Agent {
     fn named(layout: Option<&str>) -> Agent {
         match layout {
             Some("codelia") => Agent::Codelia,
+            Some("linggen") => Agent::Linggen,
             _ => Agent::Everturn,
         }
     }
@@ -47,6 +50,7 @@ impl Agent {
         match self {
             Agent::Everturn => &home::EVERTURN,
             Agent::Codelia => &home::CODELIA,
+            Agent::Linggen => &home::LINGGEN,
         }
     }
 
@@ -55,6 +59,7 @@ impl Agent {
         match self {
             Agent::Everturn => &config::EVERTURN,
             Agent::Codelia => &codelia::SCHEMA,
+            Agent::Linggen => &linggen::SCHEMA,
         }
     }
 
@@ -63,6 +68,7 @@ impl Agent {
         match self {
             Agent::Everturn => &[("provider", secrets::EVERTURN)],
             Agent::Codelia => &[("provider", codelia::AUTH), ("mcp", codelia::MCP_AUTH)],
+            Agent::Linggen => &[("provider", linggen::CREDENTIALS)],
         }
     }
 }
@@ -100,6 +106,9 @@ pub(crate) fn root(named: Option<&Path>, layout: Option<&str>) -> Result<PathBuf
 impl AgentHome {
     /// The configuration with all its layers; `flags` are settings given on the command line.
     pub(crate) fn config(&self, flags: &[(String, Value)]) -> Result<Config, Error> {
+        if self.agent == Agent::Linggen {
+            return crate::linggen::config::read(self, flags);
+        }
         let schema = self.agent.schema();
         let mut config = Config::new(schema);
         for (layer, file) in [

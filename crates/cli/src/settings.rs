@@ -16,6 +16,11 @@ pub(crate) fn now() -> Timestamp {
     given.unwrap_or_else(Timestamp::now)
 }
 
+/// The width that `COLUMNS` says texts should have.
+pub(crate) fn columns() -> Option<usize> {
+    std::env::var("COLUMNS").ok()?.parse().ok()
+}
+
 /// This process, as others that find its locks will see it.
 pub(crate) fn holder() -> Holder {
     Holder { pid: std::process::id(), started: now().to_string() }
@@ -44,6 +49,20 @@ pub(crate) fn variables(
     table: &'static [(&'static str, &'static str)],
 ) -> impl Iterator<Item = (&'static str, &'static str, String)> {
     table.iter().filter_map(|(name, key)| Some((*name, *key, variable(name)?)))
+}
+
+/// What decides where Linggen's configuration is looked for: the file that is named, the directory in which the
+/// process works, and the home of the user.
+pub(crate) fn linggen_search() -> (Option<String>, String, String) {
+    let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let here = std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned();
+    (text("LINGGEN_CONFIG"), here, text("HOME").unwrap_or_default())
+}
+
+/// Whether there is a process of this number. Where that cannot be told, there is.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    let processes = Path::new("/proc");
+    !processes.join("self").exists() || processes.join(pid.to_string()).exists()
 }
 
 /// The directory in which the process works, without links in it: a project is known by it.

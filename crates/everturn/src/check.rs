@@ -1,8 +1,8 @@
 //! What is wrong with the files of a directory, whatever program they belong to.
 //!
 //! Files named `*.jsonl` and `*.ndjson` are read as lines, files named `*.json` as documents; others are
-//! left alone. Where a directory is that of a game session or a campaign, what its
-//! files say is compared besides. Nothing is written, nothing stops at the first finding, and memory does not grow with
+//! left alone. Where a directory is that of a session, a campaign, a project or plans, or a file is a chat log, what
+//! they say is looked at, too. Nothing is written, nothing stops at the first finding, and memory does not grow with
 //! the files.
 
 use std::collections::BTreeSet;
@@ -12,12 +12,14 @@ use std::sync::Arc;
 mod large;
 
 use crate::campaign;
+use crate::chatlog;
 use crate::codelia;
 use crate::disk::{Access, Disk, DiskFile, Kind, read_all};
 use crate::document::Document;
 use crate::finding::{Code, Finding, Severity};
 use crate::game;
 use crate::lines::{Item, LARGEST_TEXT, Scan, Source};
+use crate::linggen;
 use crate::names::{FilePath, SessionId};
 use crate::store::{FileStore, OWN_DIR, Store, StoreError, log_findings};
 
@@ -161,6 +163,16 @@ impl Checker<'_> {
             self.campaign(&id, dir);
             return;
         }
+        if linggen::is_session_dir(&self.store, dir).is_ok_and(|is| is) {
+            self.linggen(dir);
+            return;
+        }
+        if linggen::is_project_dir(&self.store, dir).is_ok_and(|is| is) {
+            self.all(dir, linggen::check_project(&self.store, dir));
+        }
+        if linggen::is_plans_dir(&self.store, dir).is_ok_and(|is| is) {
+            self.all(dir, linggen::check_plans(&self.store, dir));
+        }
         // What cannot be read as a session is looked at file by file, and says there why.
         if game::is_session_dir(&self.store, dir).is_ok_and(|is| is)
             && let Ok(looked) = game::check_dir(&self.store, &game::Place::of(dir), self.watch)
@@ -182,6 +194,26 @@ impl Checker<'_> {
         self.covered = checked.files;
     }
 
+    /// Looks at a session of a home: at its metadata and its messages.
+    fn linggen(&mut self, dir: &FilePath) {
+        let checked = match linggen::check_dir(&self.store, dir, self.watch) {
+            Ok(checked) => checked,
+            Err(error) => return self.unreadable(dir, &error),
+        };
+        checked.findings.into_iter().for_each(|finding| self.report(finding));
+        self.checked.files += checked.files.len() as u64;
+        self.checked.records += checked.records;
+        self.covered = checked.files;
+    }
+
+    /// Reports what was found in a directory.
+    fn all(&mut self, dir: &FilePath, findings: Result<Vec<Finding>, linggen::LinggenError>) {
+        match findings {
+            Ok(findings) => findings.into_iter().for_each(|finding| self.report(finding)),
+            Err(error) => self.unreadable(dir, &error),
+        }
+    }
+
     /// Everturn's own directory is nobody's data; but its logs may hold some.
     fn own_dir(&mut self, root: &FilePath, own: &FilePath) {
         if !root.is_root() {
@@ -195,7 +227,7 @@ impl Checker<'_> {
     }
 
     fn file(&mut self, path: &FilePath) {
-        if self.covered.contains(path) {
+        if self.covered.contains(path) || chatlog::journal_of_chat_log(&self.store, path) {
             return;
         }
         let read = match path.as_str().rsplit_once('.') {
@@ -205,10 +237,25 @@ impl Checker<'_> {
         };
         self.watch.file(path);
         self.checked.files += 1;
+        if self.chat_log(path) {
+            return;
+        }
         let done = self.disk.open(path, Access::Read).and_then(|file| read(self, path, &*file));
         if let Err(error) = done {
             self.unreadable(path, &error);
         }
+    }
+
+    /// Looks at a document as a chat log, with its journal, if it is one that can be read.
+    fn chat_log(&mut self, path: &FilePath) -> bool {
+        if !chatlog::is_document(&self.store, path).is_ok_and(|is| is) {
+            return false;
+        }
+        // What cannot be read as a chat log is looked at as a document, and says there why.
+        let Ok((findings, records)) = chatlog::check_log(&self.store, path) else { return false };
+        self.checked.records += records;
+        findings.into_iter().for_each(|finding| self.report(finding));
+        true
     }
 
     fn lines(&mut self, path: &FilePath, file: &dyn DiskFile) -> io::Result<()> {

@@ -40,6 +40,8 @@ pub enum Layer {
     Flag,
     /// A variable of the environment.
     Environment,
+    /// What was changed while a program ran, where it keeps that apart.
+    Runtime,
     /// The file of the project.
     Project,
     /// The file of the user.
@@ -53,6 +55,7 @@ impl fmt::Display for Layer {
         f.write_str(match self {
             Layer::Flag => "flag",
             Layer::Environment => "environment",
+            Layer::Runtime => "runtime",
             Layer::Project => "project",
             Layer::Global => "global",
             Layer::Default => "default",
@@ -220,6 +223,11 @@ impl Config {
         });
         self.add(layer, place, whole);
         Ok(())
+    }
+
+    /// Adds what a file says that is no JSON document and has no version.
+    pub fn add_settings(&mut self, layer: Layer, place: &str, value: Value) {
+        self.add(layer, place, value);
     }
 
     fn add(&mut self, layer: Layer, place: &str, value: Value) {

@@ -39,6 +39,15 @@ pub const CODELIA: Program = Program {
     root: None,
 };
 
+/// Linggen, which has one directory; no variable chooses another arrangement.
+pub const LINGGEN: Program = Program {
+    dir: ".linggen",
+    xdg_dir: "linggen",
+    layout: "",
+    config: "LINGGEN_CONFIG",
+    root: Some("LINGGEN_HOME"),
+};
+
 /// Everturn itself.
 pub const EVERTURN: Program = Program {
     dir: ".everturn",

@@ -27,7 +27,10 @@
 //! - [`game`]: game sessions of turns, changes, snapshots and scenes.
 //! - [`campaign`]: campaigns of turns, with the rules that make one.
 //! - [`codelia`]: the home of a coding agent, sessions of messages with an index.
+//! - [`markup`]: Markdown as HTML, and HTML that is safe to show.
+//! - [`chatlog`]: chat logs of messages, tool snapshots and marks.
 //! - [`chatlog_import`]: chat logs out of the database of the program that plays them.
+//! - [`linggen`]: the home of a coding agent: projects, sessions, runs, missions, plans.
 //! - [`check`]: what is wrong with the files of a directory.
 
 #[cfg(not(unix))]
@@ -77,12 +80,25 @@ pub mod secrets;
 
 pub mod layout;
 
+mod marks;
+
+mod trash;
+
+mod staging;
+
+mod shelf;
+
 pub mod game;
 
 pub mod campaign;
 
 pub mod codelia;
 
+pub mod markup;
+
+pub mod chatlog;
+
 pub mod chatlog_import;
+pub mod linggen;
 
 pub mod check;

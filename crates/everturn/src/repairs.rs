@@ -16,7 +16,8 @@ use crate::finding::Finding;
 use crate::lines::{Item, Scan};
 use crate::names::{FilePath, Name, NameError, SessionId};
 use crate::store::{
-    Durability, Expect, Fingerprint, Secrecy, Step, Store, StoreError, Writer, trash_dir,
+    Durability, Expect, Fingerprint, Secrecy, Step, Store, StoreError, Writer, read_if_there,
+    trash_dir,
 };
 
 pub(crate) use undo::take_back;
@@ -121,14 +122,24 @@ pub(crate) fn mark(bytes: &[u8]) -> String {
     format!("{len}:crc64:{sum:016x}")
 }
 
-/// A place in the trash that nobody has used.
+/// A place in the trash that nobody has used, for what a repair of a session takes away.
 pub(crate) fn new_place(
     store: &Arc<dyn Store>,
     id: &SessionId,
     now: Timestamp,
 ) -> Result<FilePath, RepairError> {
+    free_place(store, id, "repair", now)
+}
+
+/// A place in the trash that nobody has used, for what is `done` to a session.
+pub(crate) fn free_place(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    done: &str,
+    now: Timestamp,
+) -> Result<FilePath, RepairError> {
     let stamp = now.strftime("%Y%m%dT%H%M%SZ").to_string();
-    let mut name = format!("{stamp}-{id}-repair");
+    let mut name = format!("{stamp}-{id}-{done}");
     let mut number = 1;
     loop {
         let place = trash_dir().join(&Name::parse(&name)?);
@@ -136,27 +147,18 @@ pub(crate) fn new_place(
             return Ok(place);
         }
         number += 1;
-        name = format!("{stamp}-{id}-repair-{number}");
+        name = format!("{stamp}-{id}-{done}-{number}");
     }
 }
 
 /// Where the trash keeps a file.
-fn kept(trash: &FilePath, file: &FilePath) -> FilePath {
+pub(crate) fn kept(trash: &FilePath, file: &FilePath) -> FilePath {
     file.as_str().split('/').fold(trash.clone(), |dir, name| below(&dir, name))
 }
 
 /// The path of a name that is known to be good.
 fn below(dir: &FilePath, name: &str) -> FilePath {
     Name::parse(name).map_or_else(|_| dir.clone(), |name| dir.join(&name))
-}
-
-/// The content of a file, if there is one.
-fn content(store: &Arc<dyn Store>, file: &FilePath) -> Result<Option<Vec<u8>>, StoreError> {
-    match store.read(file, 0..u64::MAX) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(StoreError::Missing { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 fn write(file: FilePath, expect: Expect, bytes: Vec<u8>) -> Step {
@@ -199,7 +201,7 @@ impl<'a> Keeper<'a> {
     pub(crate) fn content(&self, file: &FilePath) -> Result<Option<Vec<u8>>, StoreError> {
         match self.writes.get(file) {
             Some(bytes) => Ok(Some(bytes.clone())),
-            None => Ok(content(self.store, file)?),
+            None => Ok(read_if_there(self.store, file)?),
         }
     }
 
@@ -228,7 +230,7 @@ impl<'a> Keeper<'a> {
         }
         for file in moves {
             // What is there no longer need not be moved away.
-            let Some(before) = content(self.store, &file)? else { continue };
+            let Some(before) = read_if_there(self.store, &file)? else { continue };
             let entry = Entry { how: How::Moved, before: Some(mark(&before)), after: None };
             self.record.files.insert(file.to_string(), entry);
             steps.push(Step::Rename { to: kept(self.trash, &file), from: file });
@@ -247,7 +249,7 @@ impl<'a> Keeper<'a> {
         bytes: Vec<u8>,
         steps: &mut Vec<Step>,
     ) -> Result<(), StoreError> {
-        let before = content(self.store, file)?;
+        let before = read_if_there(self.store, file)?;
         if before.as_deref() == Some(&bytes) {
             return Ok(());
         }

@@ -1,9 +1,10 @@
-//! The common view: sessions, entries and states as every layout shows them.
+//! The common view: sessions, entries, states and marks as every layout shows them.
 //!
 //! Each layout decodes what it has on the disk into these few types, so that whatever lists, shows, compares or
 //! replays sessions is written once. See [`layout`](crate::layout) for who makes them.
 
 mod kind;
+mod mark;
 
 use jiff::Timestamp;
 
@@ -13,6 +14,7 @@ use crate::names::FilePath;
 use crate::tree::Tree;
 
 pub use kind::Kind;
+pub use mark::{Mark, MarkKind, NewMark};
 
 /// Where a session is: enough to open it, known without reading it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -173,6 +175,42 @@ pub struct Written {
     /// Why something that follows from the turn could not be written although it was due. The turn is safe,
     /// and the rest is tried again with the next one.
     pub overdue: Option<String>,
+}
+
+/// Something that is done to what was said before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Revision {
+    /// The turn gets another text; the one it had is kept with it.
+    Edit {
+        /// The turn.
+        turn: u64,
+        /// Its new text.
+        text: String,
+    },
+    /// The turn is told anew; what it told is kept with it, to choose from.
+    Regenerate {
+        /// The turn.
+        turn: u64,
+        /// What it tells now.
+        text: String,
+    },
+    /// An earlier telling of the turn is taken back.
+    Choose {
+        /// The turn.
+        turn: u64,
+        /// Which of the earlier tellings, counted from 1, oldest first.
+        which: u64,
+    },
+    /// The turn is thrown away, and can be had back.
+    Delete {
+        /// The turn.
+        turn: u64,
+    },
+    /// A turn that was thrown away is taken back.
+    Restore {
+        /// The name that it has in the trash.
+        name: String,
+    },
 }
 
 /// What a new session takes over from another.

@@ -12,6 +12,7 @@ use super::Context;
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::homes::{self, Agent, AgentHome};
+use crate::linggen;
 use crate::output::Output;
 use crate::settings;
 
@@ -19,7 +20,8 @@ use crate::settings;
 ///
 /// A flag counts before the environment, that before the project's file, that before the user's, and that before
 /// the defaults. Files are merged field by field, and a change keeps everything else in them as it is. With
-/// `--layout codelia` these are the settings of Codelia, otherwise Everturn's own. Secrets are masked.
+/// `--layout codelia` these are the settings of Codelia, with `--layout linggen` those of Linggen, whose changes are
+/// written to its file of runtime overrides; otherwise Everturn's own. Secrets are masked.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn config path
@@ -242,6 +244,10 @@ fn set(
             home.dirs.config_dir.join(Projects::FILE).to_string_lossy().into_owned(),
         ));
     }
+    if home.agent == Agent::Linggen {
+        let changed = linggen::config::change(home, key, Some(&value(text)))?;
+        return changed.ok_or_else(|| unset(key));
+    }
     let layer = match layer(scope) {
         Some(layer) => layer,
         None => config::layer_for(&home.config(&[])?, key),
@@ -254,6 +260,9 @@ fn set(
 }
 
 fn unset_one(home: &AgentHome, key: &str, scope: Option<&str>) -> Result<(Layer, String), Error> {
+    if home.agent == Agent::Linggen {
+        return linggen::config::change(home, key, None)?.ok_or_else(|| unset(key));
+    }
     let layers = match layer(scope) {
         Some(layer) => vec![layer],
         None => vec![Layer::Project, Layer::Global],
@@ -271,9 +280,15 @@ fn unset_one(home: &AgentHome, key: &str, scope: Option<&str>) -> Result<(Layer,
 }
 
 fn path(home: &AgentHome, context: &mut Context) -> Result<(), Stop> {
+    let mut dirs = home.dirs.clone();
+    if home.agent == Agent::Linggen {
+        let files = linggen::config::files(home)?;
+        dirs.config_file = files.config.unwrap_or_else(|| files.to_write.clone());
+        dirs.project_config_file = files.to_write;
+    }
     let paths = [
-        ("config", &home.dirs.config_file),
-        ("project", &home.dirs.project_config_file),
+        ("config", &dirs.config_file),
+        ("project", &dirs.project_config_file),
         ("secrets", &home.dirs.config_dir),
         ("state", &home.dirs.state_dir),
         ("cache", &home.dirs.cache_dir),

@@ -16,8 +16,8 @@ use crate::output::Output;
 /// Keep, list and remove keys and tokens
 ///
 /// A secret is read from stdin, or asked for on the terminal without showing it. It is kept in a file that only its
-/// owner may read, and what is printed of it is a mask. With `--layout codelia` these are Codelia's secrets,
-/// otherwise Everturn's own.
+/// owner may read, and what is printed of it is a mask. With `--layout codelia` or
+/// `--layout linggen` these are the secrets of that program, otherwise Everturn's own.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn credentials set openai < key.txt

@@ -1,5 +1,7 @@
 //! `everturn new`: a new session.
 
+use std::path::PathBuf;
+
 use everturn::delta::{Delta, Path};
 use everturn::layout::{self, Editor, Layout, LayoutError};
 use everturn::store::StoreError;
@@ -13,7 +15,7 @@ use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::json::Object;
 use crate::sessions::Root;
-use crate::{homes, input, settings};
+use crate::{homes, input, linggen, settings};
 
 /// Make a new session
 ///
@@ -24,6 +26,7 @@ use crate::{homes, input, settings};
   everturn new game --name Vex --config '{"theme":"cyberpunk"}'
   everturn new game - < start.json
   everturn new campaign --party pc_001,pc_002 --actor pc_002
+  everturn new chatlog --id tale --name Subaru --title 'A new world'
 
 The fields of a game:
   {"sessionId":"…","config":{…},"player":{"name":"…","characterId":"…"},
@@ -34,8 +37,16 @@ The fields of a campaign:
   {"party":["pc_001","pc_002"],"actor":"pc_001","world":"world_001","map":"map_001"}
   all of them optional, and these their defaults; the id is the next camp_NNNN.
 
+The fields of a session of Linggen:
+  {"project":"/work/app","title":"…"}
+  without project, it is the directory you are in.
+
 The fields of a session of Codelia:
   {"meta":{"codelia_workspace_root":"/work/app"}}
+
+The fields of a chat log:
+  any part of the document, such as {"session":{"support_tools":[…]}}, and
+  "title" and "series"; --name is the protagonist, --config the settings.
 
 The answer with --json:
   {"session":"session-mjv9xds0","turn":0,"layout":"game","path":"…"}"#)]
@@ -72,6 +83,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     actor: Option<String>,
 
+    /// The title of a chat log
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+
+    /// The series that a chat log belongs to
+    #[arg(long, value_name = "TEXT")]
+    series: Option<String>,
+
     /// The world of a campaign
     #[arg(long, value_name = "ID")]
     world: Option<String>,
@@ -79,15 +98,25 @@ pub(crate) struct Args {
     /// The map of a campaign
     #[arg(long, value_name = "ID")]
     map: Option<String>,
+
+    /// The directory of the project that a session of Linggen belongs to
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
 }
 
 impl Args {
-    /// The fields of a campaign that were given as options.
-    fn options(&self) -> Vec<(&'static str, Value)> {
-        let text = |key, value: &Option<String>| Some((key, Value::from(value.clone()?)));
-        let party = self.party.clone().map(|party| ("party", Value::from(party)));
-        let texts =
-            [text("actor", &self.actor), text("world", &self.world), text("map", &self.map)];
+    /// The fields that were given as options, each with the layout that has it.
+    fn options(&self) -> Vec<(&'static str, &'static str, Value)> {
+        let text =
+            |layout, key, value: &Option<String>| Some((layout, key, Value::from(value.clone()?)));
+        let party = self.party.clone().map(|party| ("campaign", "party", Value::from(party)));
+        let texts = [
+            text("campaign", "actor", &self.actor),
+            text("campaign", "world", &self.world),
+            text("campaign", "map", &self.map),
+            text("chatlog", "title", &self.title),
+            text("chatlog", "series", &self.series),
+        ];
         party.into_iter().chain(texts.into_iter().flatten()).collect()
     }
 
@@ -95,9 +124,15 @@ impl Args {
     fn fields(&self, layout: &dyn Layout) -> Result<Tree, Error> {
         let from_stdin = self.stdin || self.dash.is_some();
         let mut fields = if from_stdin { input::object()? } else { Tree::object() };
-        for (key, value) in self.options() {
-            if layout.name() != "campaign" {
-                let what = format!("--{key} is for campaigns, not for a {}", layout.name());
+        let mut options = self.options();
+        let is_linggen = layout.name() == "linggen";
+        if self.project.is_some() || (is_linggen && fields.at(&["project"]).is_none()) {
+            let project = linggen::project_path(self.project.as_deref())?;
+            options.push(("linggen", "project", project.as_str().into()));
+        }
+        for (of, key, value) in options {
+            if layout.name() != of {
+                let what = format!("--{key} is for {of}, not for a {}", layout.name());
                 return Err(Error::new(Exit::Request, what).hint("everturn new --help"));
             }
             let value = Tree::from_value(&value).unwrap_or_else(|_| Tree::null());

@@ -11,6 +11,7 @@ use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::homes::{Agent, AgentHome};
 use crate::json::Object;
+use crate::linggen;
 use crate::output::{Output, harmless};
 use crate::sessions::{exit_after, report};
 
@@ -23,6 +24,7 @@ use crate::sessions::{exit_after, report};
   everturn run list --layout codelia
   everturn run list --session 3f2a --layout codelia --json
   everturn run show 0b1c --layout codelia
+  everturn run list --layout linggen
   everturn run evict --most 100000000 --layout codelia
 
 A line of the list with --json:
@@ -148,6 +150,18 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let home = context.home()?;
     match home.agent {
         Agent::Codelia => {}
+        Agent::Linggen => {
+            return match &args.what {
+                What::List { session, most } => {
+                    linggen::runs::list(context, session.as_deref(), *most)
+                }
+                What::Show { run } => linggen::runs::show(context, run),
+                What::Evict { .. } => {
+                    let what = "Linggen keeps no outputs of tools apart";
+                    Err(Error::new(Exit::Request, what).into())
+                }
+            };
+        }
         Agent::Everturn => {
             let what = "Everturn's own home has no runs";
             return Err(Error::new(Exit::Request, what)

@@ -13,6 +13,7 @@ use super::files::{Files, names};
 use super::log::StoreSource;
 use super::meta::{Meta, NewSession};
 use super::names::{Document, SESSIONS, Status, below};
+use super::repair::{plan_repair, repair, undo_repair};
 use super::session::Session;
 use super::turn::Turn;
 use super::writer::GameWriter;
@@ -22,9 +23,10 @@ use crate::finding::{Code, Finding};
 use crate::layout::{Editor, Layout, LayoutError, Reader, Stage, chain};
 use crate::lines::{Item, Scan};
 use crate::names::{FilePath, SessionId};
+use crate::repairs::Repair;
 use crate::store::{Store, StoreError};
 use crate::tree::{Kind, Slice, Tree};
-use crate::view::{Branch, Forking, New, Place, Places, Staged, Summary, Trashed};
+use crate::view::{Branch, Forking, Mark, New, NewMark, Place, Places, Staged, Summary, Trashed};
 
 /// The layout of game sessions.
 #[derive(Debug, Clone, Copy)]
@@ -157,6 +159,26 @@ impl Layout for GameLayout {
         life::go_back(store, place, turn, now, progress)
     }
 
+    fn add_mark(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        new: &NewMark,
+        now: Timestamp,
+    ) -> Result<Mark, LayoutError> {
+        life::mark(store, place, |marks, last| marks.add(new, last, now))
+    }
+
+    fn remove_mark(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        id: &str,
+        _now: Timestamp,
+    ) -> Result<Mark, LayoutError> {
+        life::mark(store, place, |marks, _| marks.remove(id))
+    }
+
     fn stage(
         &self,
         store: &Arc<dyn Store>,
@@ -178,6 +200,33 @@ impl Layout for GameLayout {
 
     fn purge(&self, store: &Arc<dyn Store>, trashed: &[Trashed]) -> Result<(), LayoutError> {
         life::purge(store, trashed)
+    }
+
+    fn plan_repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        _now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        Ok(plan_repair(store, &SessionId::parse(&place.id)?)?)
+    }
+
+    fn repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        Ok(repair(store, &SessionId::parse(&place.id)?, now)?)
+    }
+
+    fn undo_repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        Ok(undo_repair(store, &SessionId::parse(&place.id)?, now)?)
     }
 }
 

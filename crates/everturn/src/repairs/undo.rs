@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{
-    Action, Entry, How, RECORD, Record, Repair, RepairError, below, content, kept, mark, write,
-};
+use super::{Action, Entry, How, RECORD, Record, Repair, RepairError, below, kept, mark, write};
 use crate::names::{FilePath, SessionId};
-use crate::store::{Durability, Expect, Fingerprint, Step, Store, StoreError, Writer, trash_dir};
+use crate::store::{
+    Durability, Expect, Fingerprint, Step, Store, StoreError, Writer, read_if_there, trash_dir,
+};
 
 /// Takes back the newest repair of a session that was not taken back yet: every file is again, byte for byte,
 /// what it was.
@@ -21,10 +21,10 @@ pub(crate) fn take_back(
     scopes: &[FilePath],
     now: Timestamp,
 ) -> Result<Repair, RepairError> {
-    let (trash, _) = newest(store, id)?;
+    let (trash, _) = newest(store, id, scopes)?;
     let writer = store.lock(&[scopes, std::slice::from_ref(&trash)].concat())?;
     // It may have been taken back before the lock was there.
-    let done = match newest(store, id) {
+    let done = match newest(store, id, scopes) {
         Ok((again, record)) if again == trash => put_back(store, &trash, record, &*writer, now),
         Ok(_) => Err(nothing(id)),
         Err(error) => Err(error),
@@ -44,7 +44,11 @@ fn damaged(file: &FilePath, reason: impl ToString) -> RepairError {
 }
 
 /// The newest repair that was not taken back.
-fn newest(store: &Arc<dyn Store>, id: &SessionId) -> Result<(FilePath, Record), RepairError> {
+fn newest(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    scopes: &[FilePath],
+) -> Result<(FilePath, Record), RepairError> {
     let mut found: Option<(String, FilePath, Record)> = None;
     let listing = match store.list(&trash_dir()) {
         Err(StoreError::Missing { .. }) => return Err(nothing(id)),
@@ -56,10 +60,15 @@ fn newest(store: &Arc<dyn Store>, id: &SessionId) -> Result<(FilePath, Record), 
             continue;
         }
         let file = below(&place, RECORD);
-        let Some(bytes) = content(store, &file)? else { continue };
+        let Some(bytes) = read_if_there(store, &file)? else { continue };
         let record: Record =
             serde_json::from_slice(&bytes).map_err(|error| damaged(&file, error))?;
-        if record.session != id.as_str() || record.undone.is_some() {
+        // Sessions of another layout may have the same id.
+        let is_inside = |file: &String| {
+            FilePath::parse(file).is_ok_and(|file| scopes.iter().any(|dir| file.is_within(dir)))
+        };
+        let is_ours = record.session == id.as_str() && record.files.keys().all(is_inside);
+        if !is_ours || record.undone.is_some() {
             continue;
         }
         // The names of one second differ by a number, of which longer ones are later.
@@ -100,7 +109,7 @@ fn step_back(
     path: &FilePath,
     entry: &Entry,
 ) -> Result<Option<(Step, &'static str)>, RepairError> {
-    let now = content(store, path)?;
+    let now = read_if_there(store, path)?;
     let found = now.as_deref().map(mark);
     if found == entry.before && entry.how != How::Moved {
         return Ok(None);
@@ -112,7 +121,7 @@ fn step_back(
         return Ok(Some((Step::Remove { path: path.clone() }, "removed")));
     }
     let copy = kept(trash, path);
-    let original = content(store, &copy)?;
+    let original = read_if_there(store, &copy)?;
     if original.as_deref().map(mark) != entry.before {
         return Err(damaged(&copy, "it is not the original that was put there"));
     }
