@@ -118,7 +118,10 @@ impl Kind {
                     "{{\"agent_id\":\"ling\",\"from_id\":\"user\",\"to_id\":\"ling\",\
                      \"content\":\"question {number}\",\"timestamp\":1700000000,\"is_observation\":false}}\n"
                 );
-                vec![(format!("{dir}/session.yaml"), meta), (format!("{dir}/messages.jsonl"), message)]
+                vec![
+                    (format!("{dir}/session.yaml"), meta),
+                    (format!("{dir}/messages.jsonl"), message),
+                ]
             }
         };
         files.into_iter().map(|(file, text)| Ok((FilePath::parse(&file)?, text))).collect()
@@ -155,7 +158,11 @@ impl Homes {
         }
         for (kind, took) in report {
             let name = kind.name();
-            writeln!(out, "{name}: list of {} sessions: {took:.1} ms (target {TARGET} ms)", self.sessions)?;
+            writeln!(
+                out,
+                "{name}: list of {} sessions: {took:.1} ms (target {TARGET} ms)",
+                self.sessions
+            )?;
         }
         Ok(())
     }

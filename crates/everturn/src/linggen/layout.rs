@@ -59,11 +59,16 @@ impl Layout for LinggenLayout {
         Ok(Places { places: places.iter().map(shown).collect(), findings })
     }
 
-    /// The sessions by their names alone, which tell when they were made; no file is opened.
+    /// The sessions by their names alone, which tell when they were made; only of those whose names do not tell are
+    /// files opened.
     fn list(&self, store: &Arc<dyn Store>) -> Result<(Vec<Summary>, Vec<Finding>), LayoutError> {
         let Places { places, findings } = self.places(store)?;
         let brief = |place: Place| {
             let created = session_time(&place.id);
+            if created.is_none() {
+                let told = self.summary(store, &place);
+                return told.unwrap_or_else(|error| self.unreadable(&place, &error));
+            }
             Summary {
                 layout: NAME,
                 title: place.id.clone(),

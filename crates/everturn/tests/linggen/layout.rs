@@ -57,6 +57,18 @@ fn a_list_opens_no_file() {
     assert_eq!((list.len(), findings.len()), (300, 0));
     assert_eq!(*watched.read.lock().unwrap(), 0);
     assert_eq!(list.iter().filter_map(|one| one.created).max(), Some(at(299)));
+    put(
+        &store,
+        "projects/-p0/sessions/default/session.yaml",
+        "id: default\ntitle: Odd\ncreated_at: 1700000500\n",
+    );
+    let (list, _) = linggen().list(&store).unwrap();
+    let odd = list.iter().find(|one| one.place.id == "default").unwrap();
+    assert_eq!(
+        (odd.title.as_str(), odd.created),
+        ("Odd", Some(at(500))),
+        "a name that tells nothing is looked into"
+    );
 }
 
 #[test]
