@@ -16,6 +16,7 @@ mod homes;
 mod input;
 mod json;
 mod linggen;
+mod narrator;
 mod output;
 mod panics;
 mod progress;

@@ -73,3 +73,9 @@ pub(crate) fn project() -> Result<String, Error> {
     })?;
     Ok(here.to_string_lossy().into_owned())
 }
+
+/// What the environment says of something that is neither an argument nor to be shown. What is empty counts as
+/// nothing.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
+}

@@ -16,11 +16,13 @@
 //! Campaigns come in several shapes, see [`Generation`]; a campaign keeps the shape and the rules it has.
 
 mod branch;
+mod briefing;
 mod check;
 mod conflict;
 mod create;
 mod dialog;
 mod draft;
+mod embedded;
 mod error;
 mod generation;
 mod history;
@@ -42,9 +44,11 @@ mod view;
 mod writer;
 
 pub use branch::{Branched, fork};
+pub use briefing::{Detail, ToolNote};
 pub use conflict::{Conflict, ConflictKind, ConflictReport};
 pub use create::{NewCampaign, create};
 pub use dialog::DialogType;
+pub use embedded::Embedded;
 pub use error::CampaignError;
 pub use generation::{Generation, Rules};
 pub use history::Moment;

@@ -16,6 +16,7 @@ use thiserror::Error;
 
 use crate::tree::{Kind, Tree};
 
+pub(crate) use apply::{Doing, Notes};
 pub use diff::diff;
 pub use inverse::apply_group;
 pub use path::{MAX_SEGMENTS, Path, Spelling};
@@ -172,6 +173,34 @@ pub enum DeltaError {
         /// How many there are.
         count: usize,
     },
+}
+
+impl DeltaError {
+    /// The same, with its paths written with dots.
+    pub(crate) fn dotted(self) -> DeltaError {
+        self.spelled(Spelling::Dotted)
+    }
+
+    /// The same, with its paths written like this.
+    fn spelled(mut self, spelling: Spelling) -> DeltaError {
+        let respell = |path: &mut Path| {
+            *path = std::mem::replace(path, Path::root()).spelled(spelling);
+        };
+        match &mut self {
+            DeltaError::Kind { path, at, .. } => {
+                respell(path);
+                respell(at);
+            }
+            DeltaError::Missing { path, .. }
+            | DeltaError::Index { path, .. }
+            | DeltaError::Value { path, .. }
+            | DeltaError::Range { path, .. }
+            | DeltaError::Other { path, .. }
+            | DeltaError::NoWayBack { path, .. }
+            | DeltaError::TooDeep { path, .. } => respell(path),
+        }
+        self
+    }
 }
 
 impl Delta {

@@ -11,6 +11,10 @@
 //! - [`document`]: whole JSON files, edited without touching what did not change.
 //! - [`tree`]: JSON values that are looked into only where somebody looks.
 //! - [`delta`]: changes of such values that can be taken back.
+//! - [`tokens`]: how many tokens a text costs a language model.
+//! - [`card`]: character cards, as JSON and in pictures.
+//! - [`lorebook`]: knowledge that turns up when the talk comes to it.
+//! - [`context`]: what of a conversation fits into the window of a language model.
 //! - [`disk`]: what is asked of a disk; the real one, and one that crashes on request.
 //! - [`store`]: batches of changes to files that happen whole or not at all.
 //! - [`archive`]: a directory as a `tar.gz`, and back, without trusting the archive.
@@ -24,6 +28,7 @@
 //! - [`campaign`]: campaigns of turns, with the rules that make one.
 //! - [`codelia`]: the home of a coding agent, sessions of messages with an index.
 //! - [`linggen`]: the home of a coding agent: projects, sessions, runs, missions, plans.
+//! - [`chatlog_import`]: chat logs out of the database of the program that plays them.
 //! - [`check`]: what is wrong with the files of a directory.
 
 #[cfg(not(unix))]
@@ -42,6 +47,16 @@ pub mod document;
 pub mod tree;
 
 pub mod delta;
+
+pub mod tokens;
+
+mod outline;
+
+pub mod lorebook;
+
+pub mod card;
+
+pub mod context;
 
 mod checksum;
 
@@ -70,5 +85,7 @@ pub mod campaign;
 pub mod codelia;
 
 pub mod linggen;
+
+pub mod chatlog_import;
 
 pub mod check;

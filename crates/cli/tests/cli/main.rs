@@ -9,6 +9,7 @@ mod codelia;
 mod everturn;
 mod kills;
 mod large;
+mod narrator;
 mod pages;
 mod readme;
 mod sessions;

@@ -1,16 +1,17 @@
 //! Deltas carried out.
 
+use std::cell::OnceCell;
 use std::mem;
 
-use super::{Delta, DeltaError, MAX_SEGMENTS, Op, number};
-use crate::tree::{Key, Kind, Members, Node, Slice, Tree, canonical, escape_key, index};
+use super::{Delta, DeltaError, MAX_SEGMENTS, Op, Path, number};
+use crate::tree::{Key, Kind, Members, Node, Slice, Tree, escape_key, index};
 
 /// How many segments of a path that is too long are shown.
 const SHOWN_SEGMENTS: usize = 8;
 
 /// What taking a delta back needs.
-#[derive(Default)]
-struct Notes {
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
     previous: Option<Tree>,
     created: usize,
     positions: Vec<usize>,
@@ -35,7 +36,7 @@ impl Delta {
         Ok(())
     }
 
-    fn note(&mut self, notes: Notes) {
+    pub(crate) fn note(&mut self, notes: Notes) {
         self.previous = notes.previous;
         self.created = notes.created;
         self.positions = notes.positions;
@@ -43,9 +44,33 @@ impl Delta {
     }
 
     fn carry_out(&self, state: &mut Tree) -> Result<Notes, DeltaError> {
-        let count = self.path.segments().len();
+        let doing = Doing {
+            op: self.op,
+            segments: self.path.segments(),
+            value: self.value.clone(),
+            previous: self.previous.as_ref(),
+            positions: &self.positions,
+            member: self.member,
+        };
+        doing.carry_out(state).map_err(|error| error.spelled(self.path.spelling()))
+    }
+}
+
+/// A delta that is being carried out, wherever its parts are kept.
+pub(crate) struct Doing<'d, S> {
+    pub(crate) op: Op,
+    pub(crate) segments: &'d [S],
+    pub(crate) value: Option<Tree>,
+    pub(crate) previous: Option<&'d Tree>,
+    pub(crate) positions: &'d [usize],
+    pub(crate) member: Option<usize>,
+}
+
+impl<S: AsRef<str>> Doing<'_, S> {
+    pub(crate) fn carry_out(mut self, state: &mut Tree) -> Result<Notes, DeltaError> {
+        let count = self.segments.len();
         if count > MAX_SEGMENTS {
-            return Err(DeltaError::TooDeep { path: self.path.prefix(SHOWN_SEGMENTS), count });
+            return Err(DeltaError::TooDeep { path: self.prefix(SHOWN_SEGMENTS), count });
         }
         match self.op {
             Op::Set => self.set_in(state),
@@ -56,25 +81,33 @@ impl Delta {
         }
     }
 
+    fn prefix(&self, count: usize) -> Path {
+        Path::array(self.segments.iter().take(count).map(AsRef::as_ref))
+    }
+
+    fn path(&self) -> Path {
+        self.prefix(usize::MAX)
+    }
+
     /// The value, which this operation cannot do without.
-    fn needed(&self, wanted: &'static str) -> Result<&Tree, DeltaError> {
-        self.value.as_ref().ok_or_else(|| self.unsuitable(wanted))
+    fn needed(&mut self, wanted: &'static str) -> Result<Tree, DeltaError> {
+        self.value.take().ok_or_else(|| self.unsuitable(wanted))
     }
 
     fn unsuitable(&self, wanted: &'static str) -> DeltaError {
-        DeltaError::Value { op: self.op, path: self.path.clone(), wanted }
+        DeltaError::Value { op: self.op, path: self.path(), wanted }
     }
 
     fn missing(&self) -> DeltaError {
-        DeltaError::Missing { op: self.op, path: self.path.clone() }
+        DeltaError::Missing { op: self.op, path: self.path() }
     }
 
     fn no_element(&self, length: usize) -> DeltaError {
-        DeltaError::Index { op: self.op, path: self.path.clone(), length }
+        DeltaError::Index { op: self.op, path: self.path(), length }
     }
 
     fn mismatch(&self, depth: usize, found: Kind, wanted: &'static str) -> DeltaError {
-        let (op, path, at) = (self.op, self.path.clone(), self.path.prefix(depth));
+        let (op, path, at) = (self.op, self.path(), self.prefix(depth));
         DeltaError::Kind { op, path, at, found, wanted }
     }
 
@@ -85,7 +118,8 @@ impl Delta {
     /// The value at the first `depth` segments of the path.
     fn reach<'t>(&self, state: &'t mut Tree, depth: usize) -> Result<&'t mut Node, DeltaError> {
         let mut node = &mut state.0;
-        for (level, segment) in self.path.segments().iter().take(depth).enumerate() {
+        for (level, segment) in self.segments.iter().take(depth).enumerate() {
+            let segment = segment.as_ref();
             node.expand();
             let kind = node.kind();
             node = match node {
@@ -98,14 +132,15 @@ impl Delta {
         Ok(node)
     }
 
-    fn set_in(&self, state: &mut Tree) -> Result<Notes, DeltaError> {
-        let segments = self.path.segments();
-        let value = self.needed("any value")?.0.clone().placed(segments.len());
+    fn set_in(&mut self, state: &mut Tree) -> Result<Notes, DeltaError> {
+        let segments = self.segments;
+        let value = self.needed("any value")?.0.placed(segments.len());
         let mut node = &mut state.0;
         let mut left = segments;
         while let Some((segment, below)) = left.split_first() {
             let level = segments.len() - left.len();
             left = below;
+            let segment = segment.as_ref();
             node.expand();
             let kind = node.kind();
             node = match node {
@@ -137,11 +172,11 @@ impl Delta {
     }
 
     fn delete_in(&self, state: &mut Tree) -> Result<Notes, DeltaError> {
-        let Some((above, last)) = self.path.split_last() else {
+        let Some((last, above)) = self.segments.split_last() else {
             let previous = Some(Tree(mem::replace(&mut state.0, Node::null())));
             return Ok(Notes { previous, ..Notes::default() });
         };
-        let node = self.reach(state, above.len())?;
+        let (last, node) = (last.as_ref(), self.reach(state, above.len())?);
         node.expand();
         let kind = node.kind();
         match node {
@@ -163,7 +198,7 @@ impl Delta {
 
     /// The array at the path.
     fn array<'t>(&self, state: &'t mut Tree) -> Result<&'t mut Vec<Node>, DeltaError> {
-        let depth = self.path.segments().len();
+        let depth = self.segments.len();
         let node = self.reach(state, depth)?;
         node.expand();
         let kind = node.kind();
@@ -173,69 +208,76 @@ impl Delta {
         }
     }
 
-    fn push_in(&self, state: &mut Tree) -> Result<Notes, DeltaError> {
-        let value = self.needed("any value")?.0.clone().placed(self.path.segments().len() + 1);
+    fn push_in(&mut self, state: &mut Tree) -> Result<Notes, DeltaError> {
+        let value = self.needed("any value")?.0.placed(self.segments.len() + 1);
         let elements = self.array(state)?;
         let length = elements.len();
-        if self.positions.is_empty() {
+        let at_the_end = self.positions == [length] && self.previous.is_none();
+        if self.positions.is_empty() || at_the_end {
             elements.push(value);
             return Ok(Notes { positions: vec![length], ..Notes::default() });
         }
         let fits = |(added, &at): (usize, &usize)| at <= length + added;
-        if !ascending(&self.positions) || !self.positions.iter().enumerate().all(fits) {
+        if !ascending(self.positions) || !self.positions.iter().enumerate().all(fits) {
             return Err(self.no_element(length));
         }
         let spelled = self.spelled();
         let values = spelled.iter().cloned().chain(std::iter::repeat(value));
         let new: Vec<(usize, Node)> = self.positions.iter().copied().zip(values).collect();
         insert_all(elements, new);
-        let previous = self.previous.clone().filter(|_| !spelled.is_empty());
-        Ok(Notes { previous, positions: self.positions.clone(), ..Notes::default() })
+        let previous = self.previous.cloned().filter(|_| !spelled.is_empty());
+        Ok(Notes { previous, positions: self.positions.to_vec(), ..Notes::default() })
     }
 
     /// The elements as they were spelled when they were removed, if one differed from the value in that.
     fn spelled(&self) -> Vec<Node> {
-        let previous = self.previous.as_ref().map(|previous| previous.0.expanded());
+        let previous = self.previous.map(|previous| previous.0.expanded());
         match previous.as_deref() {
             Some(Node::Array(spelled)) if spelled.len() == self.positions.len() => spelled.clone(),
             _ => Vec::new(),
         }
     }
 
-    fn pull_in(&self, state: &mut Tree) -> Result<Notes, DeltaError> {
+    fn pull_in(&mut self, state: &mut Tree) -> Result<Notes, DeltaError> {
         let value = self.needed("any value")?;
         let elements = self.array(state)?;
-        let (kind, wanted) = (value.kind(), canonical(value));
-        let is_it = |node: &Node| node.kind() == kind && node.canonical() == wanted;
+        let wanted = OnceCell::new();
+        let is_it = |node: &Node| {
+            node.has_text_of(&value.0)
+                || node.kind() == value.kind()
+                    && node.canonical() == *wanted.get_or_init(|| value.0.canonical())
+        };
         let positions: Vec<usize> = if self.positions.is_empty() {
             (0..).zip(elements.iter()).filter(|(_, node)| is_it(node)).map(|(at, _)| at).collect()
         } else {
-            self.positions.clone()
+            self.positions.to_vec()
         };
         if !ascending(&positions) {
             return Err(self.no_element(elements.len()));
         }
         let other = positions.iter().find(|at| !elements.get(**at).is_some_and(is_it));
         if let Some(&position) = other {
-            return Err(DeltaError::Other { op: self.op, path: self.path.clone(), position });
+            return Err(DeltaError::Other { op: self.op, path: self.path(), position });
         }
         let mut place = 0..;
         let removed: Vec<Node> = elements
             .extract_if(.., |_| place.next().is_some_and(|at| positions.binary_search(&at).is_ok()))
             .collect();
-        let text = value.to_line();
-        let differ = removed.iter().any(|node| Tree(node.clone()).to_line() != text);
+        let is_spelled_so = |node: &Node| {
+            node.has_text_of(&value.0) || Tree(node.clone()).to_line() == value.to_line()
+        };
+        let differ = !removed.iter().all(is_spelled_so);
         let previous = differ.then(|| Tree(Node::Array(removed)));
         Ok(Notes { previous, positions, ..Notes::default() })
     }
 
-    fn increment_in(&self, state: &mut Tree) -> Result<Notes, DeltaError> {
+    fn increment_in(&mut self, state: &mut Tree) -> Result<Notes, DeltaError> {
         let wanted = "a number";
         let value = self.needed(wanted)?;
         if value.kind() != Kind::Number {
             return Err(self.unsuitable(wanted));
         }
-        let depth = self.path.segments().len();
+        let depth = self.segments.len();
         let node = self.reach(state, depth)?;
         let Node::Text(was) = node else {
             return Err(self.mismatch(depth, node.kind(), wanted));
@@ -244,8 +286,11 @@ impl Delta {
         if kind != Kind::Number {
             return Err(self.mismatch(depth, kind, wanted));
         }
-        let sum = number::add(was.as_str(), &value.to_line());
-        let sum = sum.map_err(|sum| DeltaError::Range { path: self.path.clone(), sum })?;
+        let sum = match &value.0 {
+            Node::Text(value) => number::add(was.as_str(), value.as_str()),
+            Node::Object(_) | Node::Array(_) => number::add(was.as_str(), &value.to_line()),
+        };
+        let sum = sum.map_err(|sum| DeltaError::Range { path: self.path(), sum })?;
         let previous = mem::replace(node, Node::Text(Slice::whole(&sum)));
         Ok(Notes { previous: Some(Tree(previous)), ..Notes::default() })
     }
@@ -268,9 +313,9 @@ fn insert_all(elements: &mut Vec<Node>, new: Vec<(usize, Node)>) {
 }
 
 /// `value` inside objects with these keys, the first outermost.
-fn wrap(keys: &[Box<str>], mut value: Node) -> Node {
+fn wrap<S: AsRef<str>>(keys: &[S], mut value: Node) -> Node {
     for key in keys.iter().rev() {
-        value = Node::Object(Members::from_iter([(Key::new(key), value)]));
+        value = Node::Object(Members::from_iter([(Key::new(key.as_ref()), value)]));
     }
     value
 }

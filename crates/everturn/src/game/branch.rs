@@ -235,7 +235,7 @@ fn derived_files(
             meta.put(&["files", "currentDeltas"], "deltas/deltas-current.jsonl");
             meta.put(&["files", "latestSnapshot"], &snapshot);
             meta.put(&["deltaStats", "lastSnapshotTurn"], &snapshot_turn);
-            write_states(dir, state, cut.turn, &mut meta, now)?
+            write_states(dir, state, &state.texts(), cut.turn, &mut meta, now)?
         }
     };
     let before = meta.to_bytes();

@@ -1,5 +1,7 @@
 //! Lines of the log of changes, in both forms.
 
+mod quick;
+
 use std::borrow::Cow;
 
 use serde::Deserialize;
@@ -9,6 +11,8 @@ use super::form::Form;
 use super::state::Scope;
 use crate::delta::{Delta, DeltaText, Op, Path, Spelling, parse_path, path_text, present, shared};
 use crate::tree::{Slice, Tree};
+
+pub(crate) use quick::ChangeLine;
 
 /// Changes that belong together: one line of the log.
 #[derive(Debug, Clone)]

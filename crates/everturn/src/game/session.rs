@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::changes::Change;
+use super::changes::{Change, ChangeLine};
 use super::error::GameError;
 use super::files::{Files, names};
 use super::form::Form;
@@ -237,16 +237,20 @@ impl Session {
     ///
     /// If all of them are in the file that is being written, no directory is looked into: that of a long
     /// session has thousands of names.
-    pub(crate) fn changes_after(&self, turn: u64, last: u64) -> Result<LogRows<Change>, GameError> {
+    pub(crate) fn changes_after(
+        &self,
+        turn: u64,
+        last: u64,
+    ) -> Result<LogRows<ChangeLine>, GameError> {
         let listed = self.files.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         if self.form == Form::Documented && !listed {
             let file = LogFile::current(Log::Deltas, turn + 1).path(Log::Deltas, &self.dir);
             let wanted = turn + 1..last.saturating_add(1);
-            match Rows::open(&self.store, &file, wanted.clone(), Change::parse) {
+            match Rows::open(&self.store, &file, wanted.clone(), ChangeLine::parse) {
                 Ok(rows) if rows.first_turn().is_some_and(|first| first <= turn + 1) => {
                     let (store, files) = (Arc::clone(&self.store), Vec::new().into_iter());
                     let (rows, parse) =
-                        (Some((Arc::new(file), rows)), Change::parse as fn(&_) -> _);
+                        (Some((Arc::new(file), rows)), ChangeLine::parse as fn(&_) -> _);
                     let (form, ahead, findings) = (self.form, None, Vec::new());
                     return Ok(LogRows {
                         store,
@@ -263,7 +267,7 @@ impl Session {
                 Err(error) => return Err(error),
             }
         }
-        self.changes(turn + 1, last)
+        self.change_lines(turn + 1, last)
     }
 
     /// Forgets which files there are, because others may have appeared or got other names.
@@ -344,6 +348,15 @@ impl Session {
     /// The changes of a range of turns, both ends included.
     pub fn changes(&self, first: u64, last: u64) -> Result<LogRows<Change>, GameError> {
         self.rows(Log::Deltas, first, last, Change::parse)
+    }
+
+    /// The same, to be applied.
+    pub(crate) fn change_lines(
+        &self,
+        first: u64,
+        last: u64,
+    ) -> Result<LogRows<ChangeLine>, GameError> {
+        self.rows(Log::Deltas, first, last, ChangeLine::parse)
     }
 }
 

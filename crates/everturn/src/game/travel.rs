@@ -1,9 +1,9 @@
 //! The state at any turn.
 
-use super::changes::{Change, Group};
+use super::changes::{Change, ChangeLine, Group};
 use super::error::GameError;
 use super::form::Form;
-use super::session::{Found, LogRows, Session};
+use super::session::{Found, LogRows, OfTurn, Session};
 use super::snapshot::{self, Snapshot};
 use super::state::{Scope, State};
 use super::turn::Turn;
@@ -115,8 +115,8 @@ impl Session {
         }
         let mut rows = self.changes_after(from, to)?;
         while let Some(row) = rows.next_line() {
-            let (mut change, file, line) = row?;
-            if let Err((_, error)) = state.apply(&mut change.group) {
+            let (change, file, line) = row?;
+            if let Err(error) = change.apply(state) {
                 findings.push(bad_change(&file, &line, &error));
             }
         }
@@ -157,7 +157,7 @@ impl Session {
         let start = self.state_at((first - 1).min(self.turn))?;
         Ok(Replay {
             turns: self.turns(first, self.turn)?,
-            changes: self.changes(first, self.turn)?,
+            changes: self.change_lines(first, self.turn)?,
             next: None,
             state: start.state,
             findings: start.findings,
@@ -204,16 +204,27 @@ impl State {
 pub struct Frame {
     /// The turn.
     pub turn: Turn,
-    /// What it changed.
-    pub changes: Vec<Change>,
+    /// How many deltas it has brought.
+    pub deltas: usize,
+    lines: Vec<Found<ChangeLine>>,
+}
+
+impl Frame {
+    /// What the turn changed.
+    pub fn changes(&self) -> Result<Vec<Change>, GameError> {
+        let read = |(line, file, _): &Found<ChangeLine>| {
+            line.change().map_err(|reason| GameError::damaged(file, reason))
+        };
+        self.lines.iter().map(read).collect()
+    }
 }
 
 /// Turns, one after the other, with the state after each. Memory does not grow with their number.
 pub struct Replay<'s> {
     turns: LogRows<Turn>,
-    changes: LogRows<Change>,
+    changes: LogRows<ChangeLine>,
     /// A change that belongs to a turn which has not come yet.
-    next: Option<Found<Change>>,
+    next: Option<Found<ChangeLine>>,
     state: State,
     findings: Vec<Finding>,
     session: &'s Session,
@@ -240,7 +251,7 @@ impl Replay<'_> {
     }
 
     /// Applies the changes up to and with those of `turn`.
-    fn follow(&mut self, turn: u64) -> Result<Vec<Change>, GameError> {
+    fn follow(&mut self, turn: u64) -> Result<Vec<Found<ChangeLine>>, GameError> {
         let mut done = Vec::new();
         loop {
             let row = match self.next.take() {
@@ -248,15 +259,15 @@ impl Replay<'_> {
                 None => self.changes.next_line(),
             };
             let Some(row) = row else { return Ok(done) };
-            let (mut change, file, line) = row?;
-            if change.turn > turn {
+            let (change, file, line) = row?;
+            if change.of_turn() > turn {
                 self.next = Some((change, file, line));
                 return Ok(done);
             }
-            if let Err((_, error)) = self.state.apply(&mut change.group) {
+            if let Err(error) = change.apply(&mut self.state) {
                 self.findings.push(bad_change(&file, &line, &error));
             }
-            done.push(change);
+            done.push((change, file, line));
         }
     }
 }
@@ -269,7 +280,10 @@ impl Iterator for Replay<'_> {
             Ok(turn) => turn,
             Err(error) => return Some(Err(error)),
         };
-        let changes = self.follow(turn.turn);
-        Some(changes.map(|changes| Frame { turn, changes }))
+        let lines = self.follow(turn.turn);
+        Some(lines.map(|lines| {
+            let deltas = lines.iter().map(|(line, ..)| line.deltas()).sum();
+            Frame { turn, deltas, lines }
+        }))
     }
 }

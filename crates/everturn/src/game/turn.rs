@@ -9,7 +9,7 @@ use super::changes::Group;
 use super::error::GameError;
 use super::form::Form;
 use super::state::Scope;
-use crate::delta::{Delta, present};
+use crate::delta::{Delta, present, shared};
 use crate::tree::{Kind, Slice, Tree};
 
 /// A turn that is to be stored.
@@ -174,6 +174,15 @@ pub struct Turn {
     pub time: Option<i64>,
     /// The whole line.
     pub raw: Tree,
+    /// The parts of it that are read most; nothing if they must be looked for.
+    told: Option<Told>,
+}
+
+/// What a turn tells, as it stands in the line.
+#[derive(Debug, Clone)]
+struct Told {
+    narration: Option<Tree>,
+    events: Option<Tree>,
 }
 
 #[derive(Deserialize)]
@@ -188,32 +197,66 @@ struct TurnText<'t> {
     timestamp: Option<&'t RawValue>,
 }
 
+/// The same in one pass with what it tells, for lines that have each of these fields at most once.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ToldText<'t> {
+    turn_id: u64,
+    #[serde(borrow, default)]
+    actor: Option<Cow<'t, str>>,
+    #[serde(borrow, default)]
+    scene_id: Option<Cow<'t, str>>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    timestamp: Option<&'t RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    narration: Option<&'t RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    events: Option<&'t RawValue>,
+}
+
 impl Turn {
     /// Reads a line in either form.
     pub(crate) fn parse(slice: &Slice) -> Result<Turn, String> {
-        let text: TurnText<'_> =
-            serde_json::from_str(slice.as_str()).map_err(|error| error.to_string())?;
+        let line = slice.as_str();
+        let (text, told) = match serde_json::from_str::<ToldText<'_>>(line) {
+            Ok(ToldText { turn_id, actor, scene_id, timestamp, narration, events }) => {
+                let part = |raw| shared(slice, raw);
+                let told = Told { narration: narration.map(part), events: events.map(part) };
+                (TurnText { turn_id, actor, scene_id, timestamp }, Some(told))
+            }
+            Err(_) => {
+                let text = serde_json::from_str::<TurnText<'_>>(line);
+                (text.map_err(|error| error.to_string())?, None)
+            }
+        };
         Ok(Turn {
             turn: text.turn_id,
             actor: text.actor.unwrap_or_default().into_owned(),
             scene: text.scene_id.map(Cow::into_owned),
             time: text.timestamp.and_then(|raw| millis(raw.get())),
             raw: Tree(crate::tree::Node::Text(slice.clone())),
+            told,
         })
     }
 
     /// The events of the turn.
     #[must_use]
     pub fn events(&self) -> Vec<Event> {
-        let events = self.raw.at(&["events"]).map_or_else(Vec::new, |events| events.children());
-        events.iter().map(|(_, event)| Event::of(event)).collect()
+        match &self.told {
+            Some(told) => told.events.as_ref().map_or_else(Vec::new, Event::all),
+            None => self.raw.at(&["events"]).as_ref().map_or_else(Vec::new, Event::all),
+        }
     }
 
     /// What there is to read: the narration, or what the events tell.
     #[must_use]
     pub fn text(&self) -> String {
-        if let Some(narration) = self.raw.string_at(&["narration"]).filter(|text| !text.is_empty())
-        {
+        const HERE: &[&str] = &[];
+        let narration = match &self.told {
+            Some(told) => told.narration.as_ref().and_then(|text| text.string_at(HERE)),
+            None => self.raw.string_at(&["narration"]),
+        };
+        if let Some(narration) = narration.filter(|text| !text.is_empty()) {
             return narration;
         }
         let told: Vec<String> = self
@@ -239,7 +282,36 @@ pub struct Event {
     pub marked: bool,
 }
 
+/// An event whose fields are of the usual kinds.
+#[derive(Deserialize)]
+struct EventText {
+    #[serde(default, rename = "eventId")]
+    id: String,
+    #[serde(default, rename = "type")]
+    kind: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    significant: bool,
+}
+
 impl Event {
+    /// Those of a list, which most often is as it should be.
+    fn all(list: &Tree) -> Vec<Event> {
+        match list.read::<Vec<EventText>>() {
+            Some(texts) => {
+                let event = |EventText { id, kind, description, significant: marked }| Event {
+                    id,
+                    kind,
+                    description,
+                    marked,
+                };
+                texts.into_iter().map(event).collect()
+            }
+            None => list.children().iter().map(|(_, event)| Event::of(event)).collect(),
+        }
+    }
+
     pub(crate) fn of(tree: &Tree) -> Event {
         let text = |key: &str| tree.string_at(&[key]).unwrap_or_default();
         Event {

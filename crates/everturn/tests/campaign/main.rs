@@ -10,6 +10,7 @@
 mod conflicts;
 mod crash;
 mod damage;
+mod embedded;
 mod foreign;
 mod history;
 mod maps;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use everturn::game::{GameWriter, NewScene, SceneEnd};
+use everturn::game::{GameWriter, NewScene, SceneEnd, TurnInput};
 use everturn::names::FilePath;
 use everturn::store::{Durability, Expect, Secrecy, Step, Store};
 use serde_json::{Value, json};
@@ -105,4 +105,19 @@ fn indexes_tell_what_is_in_the_logs() {
     let snapshots = deltas["snapshots"].as_array().unwrap();
     assert_eq!(snapshots[0]["snapshotId"], "snapshot-0000");
     assert_eq!(snapshots[0]["file"], "snapshots/snapshot-0000.json");
+}
+
+#[test]
+fn the_first_change_of_a_session_is_indexed_although_its_file_was_not_there_before() {
+    let store = memory();
+    let mut writer = game(&store, "session-one");
+    let quiet = r#"{"actor": "player", "events": [{"type": "talk", "description": "Hm."}]}"#;
+    writer.append(&TurnInput::parse(quiet).unwrap(), at(1)).unwrap();
+    writer.release().unwrap();
+    let mut writer = open(&store);
+    let loud = r#"{"actor": "player", "events": [{"type": "conflict_end", "description": "Ha."}],
+        "deltas": [{"scope": "world", "deltas": [{"op": "set", "path": "peace", "value": true}]}]}"#;
+    assert!(writer.append(&TurnInput::parse(loud).unwrap(), at(2)).unwrap().snapshot.is_some());
+    let index: Value = serde_json::from_str(&indexes(&store)["delta"]).unwrap();
+    assert_eq!(index["totalDeltas"], json!(1));
 }

@@ -36,7 +36,7 @@ fn the_state_at_every_turn_is_what_it_was_then() {
     for (number, expected) in states.iter().enumerate().skip(1) {
         let frame = replay.next().unwrap().unwrap();
         assert_eq!(frame.turn.turn, number as u64);
-        assert_eq!(frame.changes.len(), 2);
+        assert_eq!(frame.changes().unwrap().len(), 2);
         assert!(replay.state().is_same(expected));
     }
     assert!(replay.next().is_none());

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use everturn::disk::{Disk, RealDisk};
-use everturn::game::{GameError, GameWriter, NewSession, Session};
+use everturn::game::{GameError, GameWriter, NewSession, Session, Turn};
 use everturn::names::SessionId;
 use everturn::store::{FileStore, Holder, Options, Store};
 use everturn::tree::Tree;
@@ -138,11 +138,10 @@ impl Reader for EverturnReader {
         let mut replay = self.0.replay(*turns.start())?;
         for frame in replay.by_ref() {
             let frame = frame?;
-            let changes: usize = frame.changes.iter().map(|c| c.group.deltas.len()).sum();
-            seen.changes += changes as u64;
+            seen.changes += frame.deltas as u64;
             match reading {
                 Reading::Values => seen.turn(&frame.turn.raw.to_value()?),
-                Reading::AsFound => look(&frame.turn.raw, &mut seen),
+                Reading::AsFound => look(&frame.turn, &mut seen),
             }
             if frame.turn.turn >= *turns.end() {
                 break;
@@ -156,12 +155,9 @@ impl Reader for EverturnReader {
     }
 }
 
-/// As [`Seen::turn`], with the text of the turn.
-fn look(turn: &Tree, seen: &mut Seen) {
+/// As [`Seen::turn`], with the events of the turn.
+fn look(turn: &Turn, seen: &mut Seen) {
     seen.turns += 1;
-    let events = turn.at(&["events"]);
-    for (_, event) in events.iter().flat_map(Tree::children) {
-        let words = event.string_at(&["description"]).map_or(0, |words| words.len());
-        seen.words += words as u64;
-    }
+    let words = turn.events().iter().map(|event| event.description.len() as u64).sum::<u64>();
+    seen.words += words;
 }

@@ -71,7 +71,7 @@ fn states(
 ) -> Result<(), GameError> {
     object_at(meta, "files");
     object_at(meta, "stateFiles");
-    for (name, bytes) in state_files(state, turn, meta, now)? {
+    for (name, bytes) in state_files(state, &state.texts(), turn, meta, now)? {
         let names: Vec<&str> = name.split('/').collect();
         keeper.write(&below(&session.dir, &names), bytes)?;
     }

@@ -213,6 +213,7 @@ impl GameWriter {
             change.write(self.session.form, &cause, &mut delta_lines);
         }
         let mut steps = Vec::new();
+        let first_lines = self.turns.bytes == 0 || self.deltas.bytes == 0;
         self.turns.bytes += turn_line.len() as u64;
         self.deltas.bytes += delta_lines.len() as u64;
         let logs = [
@@ -233,7 +234,7 @@ impl GameWriter {
         }
         let rotated = steps.iter().any(|step| matches!(step, Step::Rename { .. }));
         let receipt = self.commit(steps)?;
-        if rotated || self.turns.first == turn || self.deltas.first == turn {
+        if rotated || first_lines || self.turns.first == turn || self.deltas.first == turn {
             self.session.look_again();
         }
         Ok((receipt.appended.first().copied().unwrap_or(0), receipt.findings))
