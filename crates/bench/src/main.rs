@@ -16,6 +16,7 @@ mod stats;
 mod game;
 
 mod homes;
+mod campaign;
 
 mod machine;
 mod report;

@@ -17,11 +17,13 @@ mod fork;
 mod import;
 mod ls;
 mod man;
+mod mark;
 mod mission;
 mod new;
 mod pause;
 mod permissions;
 mod plan;
+mod play;
 mod project;
 mod purge;
 mod repair;
@@ -78,6 +80,7 @@ macro_rules! registry {
 
 // The order is that of `--help`.
 registry! {
+    Play => play,
     New => new,
     Append => append,
     Ls => ls,
@@ -88,6 +91,7 @@ registry! {
     Scene => scene,
     Campaign => campaign,
     Settings => settings,
+    Mark => mark,
     Snapshot => snapshot,
     Undo => undo,
     Rewind => rewind,

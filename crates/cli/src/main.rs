@@ -7,6 +7,7 @@ mod app;
 mod args;
 mod campaigns;
 mod changes;
+mod columns;
 mod commands;
 mod error;
 mod exit;
@@ -19,11 +20,13 @@ mod linggen;
 mod narrator;
 mod output;
 mod panics;
+mod play;
 mod progress;
 mod replay;
 mod sessions;
 mod settings;
 mod stages;
+mod transcript;
 mod turns;
 
 fn main() -> std::process::ExitCode {

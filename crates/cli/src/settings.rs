@@ -16,6 +16,11 @@ pub(crate) fn now() -> Timestamp {
     given.unwrap_or_else(Timestamp::now)
 }
 
+/// The width that `COLUMNS` says texts should have.
+pub(crate) fn columns() -> Option<usize> {
+    std::env::var("COLUMNS").ok()?.parse().ok()
+}
+
 /// This process, as others that find its locks will see it.
 pub(crate) fn holder() -> Holder {
     Holder { pid: std::process::id(), started: now().to_string() }

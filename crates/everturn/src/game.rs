@@ -31,7 +31,6 @@ mod retention;
 mod scenes;
 mod session;
 mod snapshot;
-mod staging;
 mod state;
 mod state_files;
 mod survey;

@@ -38,7 +38,8 @@ use crate::finding::{Code, Finding};
 use crate::repairs::Repair;
 use crate::store::Store;
 use crate::view::{
-    Branch, Change, Entry, Forking, New, Place, Places, Staged, State, Summary, Trashed, Written,
+    Branch, Change, Entry, Forking, Mark, New, NewMark, Place, Places, Staged, State, Summary,
+    Trashed, Written,
 };
 
 pub use error::LayoutError;
@@ -157,6 +158,34 @@ pub trait Layout: Send + Sync {
     ) -> Result<Branch, LayoutError> {
         let _ = (store, place, turn, now);
         Err(self.not_offered("rewinding"))
+    }
+
+    /// Makes a mark in a session, in whatever stage of its life it is.
+    fn add_mark(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        new: &NewMark,
+        now: Timestamp,
+    ) -> Result<Mark, LayoutError> {
+        let mut editor = self.edit(store, place)?;
+        let mark = editor.add_mark(new, now)?;
+        editor.release()?;
+        Ok(mark)
+    }
+
+    /// Removes a mark by its id, and tells what it was.
+    fn remove_mark(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        id: &str,
+        now: Timestamp,
+    ) -> Result<Mark, LayoutError> {
+        let mut editor = self.edit(store, place)?;
+        let mark = editor.remove_mark(id, now)?;
+        editor.release()?;
+        Ok(mark)
     }
 
     /// Takes a session to another stage of its life; returns where it is then.
@@ -283,6 +312,11 @@ pub trait Reader: Send {
 
     /// The state after a turn, or after the last one.
     fn state(&self, turn: Option<u64>) -> Result<State, LayoutError>;
+
+    /// The marks, in the order of their turns. A layout that has no marks has none.
+    fn marks(&self) -> Result<Vec<Mark>, LayoutError> {
+        Ok(Vec::new())
+    }
 }
 
 /// Things that are read one after the other, with what was noticed on the way.
@@ -336,6 +370,18 @@ pub trait Editor: Send {
     fn end_scene(&mut self, text: &str, now: Timestamp) -> Result<Written, LayoutError> {
         let _ = (text, now);
         Err(LayoutError::NotOffered { layout: self.layout(), what: "scenes" })
+    }
+
+    /// Makes a mark.
+    fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, LayoutError> {
+        let _ = (new, now);
+        Err(LayoutError::NotOffered { layout: self.layout(), what: "marks" })
+    }
+
+    /// Removes a mark by its id, and tells what it was.
+    fn remove_mark(&mut self, id: &str, now: Timestamp) -> Result<Mark, LayoutError> {
+        let _ = (id, now);
+        Err(LayoutError::NotOffered { layout: self.layout(), what: "marks" })
     }
 
     /// Gives the session back as it is: what is due is written by whoever comes next.

@@ -27,8 +27,8 @@
 //! - [`game`]: game sessions of turns, changes, snapshots and scenes.
 //! - [`campaign`]: campaigns of turns, with the rules that make one.
 //! - [`codelia`]: the home of a coding agent, sessions of messages with an index.
-//! - [`linggen`]: the home of a coding agent: projects, sessions, runs, missions, plans.
 //! - [`chatlog_import`]: chat logs out of the database of the program that plays them.
+//! - [`linggen`]: the home of a coding agent: projects, sessions, runs, missions, plans.
 //! - [`check`]: what is wrong with the files of a directory.
 
 #[cfg(not(unix))]
@@ -78,14 +78,22 @@ pub mod secrets;
 
 pub mod layout;
 
+mod marks;
+
+mod trash;
+
+mod staging;
+
+mod shelf;
+
 pub mod game;
 
 pub mod campaign;
 
 pub mod codelia;
 
-pub mod linggen;
-
 pub mod chatlog_import;
+
+pub mod linggen;
 
 pub mod check;

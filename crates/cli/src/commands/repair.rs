@@ -79,16 +79,12 @@ fn print(args: &Args, context: &mut Context, done: &Repair) -> Result<(), Stop> 
 /// A campaign is not mended like a game.
 fn run_campaign(args: &Args, context: &mut Context, id: &SessionId) -> Result<Exit, Stop> {
     let root = context.root.clone();
-    if args.undo {
-        let what =
-            "the repair of a campaign is taken back by hand: its originals are in .everturn/trash";
-        return Err(Error::new(Exit::Request, what).into());
-    }
     let done = if args.dry_run {
         campaign::plan_repair(&games::look(root.as_deref())?, id).map_err(Error::from)?
     } else {
         let (file_store, store) = games::open(root.as_deref())?;
-        let done = campaign::repair(&store, id, settings::now()).map_err(Error::from)?;
+        let mend = if args.undo { campaign::undo_repair } else { campaign::repair };
+        let done = mend(&store, id, settings::now()).map_err(Error::from)?;
         drop(store);
         file_store.close().map_err(Error::from)?;
         done

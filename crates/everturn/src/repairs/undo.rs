@@ -21,10 +21,10 @@ pub(crate) fn take_back(
     scopes: &[FilePath],
     now: Timestamp,
 ) -> Result<Repair, RepairError> {
-    let (trash, _) = newest(store, id)?;
+    let (trash, _) = newest(store, id, scopes)?;
     let writer = store.lock(&[scopes, std::slice::from_ref(&trash)].concat())?;
     // It may have been taken back before the lock was there.
-    let done = match newest(store, id) {
+    let done = match newest(store, id, scopes) {
         Ok((again, record)) if again == trash => put_back(store, &trash, record, &*writer, now),
         Ok(_) => Err(nothing(id)),
         Err(error) => Err(error),
@@ -44,7 +44,11 @@ fn damaged(file: &FilePath, reason: impl ToString) -> RepairError {
 }
 
 /// The newest repair that was not taken back.
-fn newest(store: &Arc<dyn Store>, id: &SessionId) -> Result<(FilePath, Record), RepairError> {
+fn newest(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    scopes: &[FilePath],
+) -> Result<(FilePath, Record), RepairError> {
     let mut found: Option<(String, FilePath, Record)> = None;
     let listing = match store.list(&trash_dir()) {
         Err(StoreError::Missing { .. }) => return Err(nothing(id)),
@@ -59,7 +63,12 @@ fn newest(store: &Arc<dyn Store>, id: &SessionId) -> Result<(FilePath, Record), 
         let Some(bytes) = read_if_there(store, &file)? else { continue };
         let record: Record =
             serde_json::from_slice(&bytes).map_err(|error| damaged(&file, error))?;
-        if record.session != id.as_str() || record.undone.is_some() {
+        // Sessions of another layout may have the same id.
+        let is_inside = |file: &String| {
+            FilePath::parse(file).is_ok_and(|file| scopes.iter().any(|dir| file.is_within(dir)))
+        };
+        let is_ours = record.session == id.as_str() && record.files.keys().all(is_inside);
+        if !is_ours || record.undone.is_some() {
             continue;
         }
         // The names of one second differ by a number, of which longer ones are later.

@@ -13,6 +13,7 @@ mod damage;
 mod embedded;
 mod foreign;
 mod history;
+mod life;
 mod maps;
 mod model;
 mod processes;
