@@ -15,8 +15,8 @@ mod stats;
 
 mod game;
 
-mod homes;
 mod campaign;
+mod homes;
 
 mod machine;
 mod report;
