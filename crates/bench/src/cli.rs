@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, value_parser};
 use thiserror::Error;
 
+use crate::chatlog::{Chats, ChatsError, Fold};
 use crate::files;
 use crate::game::{self, Game, GameError, Task};
 use crate::machine::Machine;
@@ -33,6 +34,11 @@ enum Command {
     /// Measure reading and writing long game sessions: resume, jump, replay, save, snapshot
     #[command(after_long_help = game::JSON_SHAPE)]
     Game(Game),
+    /// Measure chat logs as they grow: appending, folding, looking back
+    Chatlog(Chats),
+    /// Fold a chat log and print the peak of memory; `chatlog` starts this
+    #[command(hide = true)]
+    ChatlogFold(Fold),
     /// Do one operation and print the peak of memory; `game` starts this
     #[command(hide = true)]
     GameMemory(Task),
@@ -88,6 +94,9 @@ pub(crate) enum CliError {
     /// The game could not be measured.
     #[error(transparent)]
     Game(#[from] GameError),
+    /// The chat logs could not be measured.
+    #[error(transparent)]
+    Chats(#[from] ChatsError),
     /// The operation whose memory was to be measured failed.
     #[error("the operation failed")]
     Memory(#[source] PeerError),
@@ -106,6 +115,11 @@ impl Cli {
         match &self.command {
             Command::Save(save) => save.execute(out, progress),
             Command::Game(game) => Ok(game.execute(out, progress)?),
+            Command::Chatlog(chats) => Ok(chats.execute(out, progress)?),
+            Command::ChatlogFold(fold) => {
+                let peak = fold.execute()?;
+                Ok(writeln!(out, "{}", peak.map_or_else(String::new, |peak| peak.to_string()))?)
+            }
             Command::GameMemory(task) => {
                 let peak = task.execute().map_err(CliError::Memory)?;
                 Ok(writeln!(out, "{}", peak.map_or_else(String::new, |peak| peak.to_string()))?)

@@ -15,6 +15,8 @@ mod stats;
 
 mod game;
 
+mod chatlog;
+
 mod machine;
 mod report;
 

@@ -20,6 +20,7 @@ use super::names::Files;
 use super::rewrite::Plan;
 use super::survey::List;
 use super::tools::Fired;
+use crate::document::Segment;
 use crate::finding::Finding;
 use crate::names::FilePath;
 use crate::store::{At, Durability, Expect, Step, Store, Writer};
@@ -131,8 +132,9 @@ impl ChatWriter {
             Some(id) => id,
             None => self.free_id(List::Messages, "msg", 3, self.log.len())?,
         };
-        let protagonist = self.log.head().string_at(&["session", "protagonist", "name"]);
-        let protagonist = protagonist.as_deref();
+        let name = ["session", "protagonist", "name"].map(Segment::Key);
+        let protagonist: Option<String> = self.log.head.read(&name).ok().flatten();
+        let protagonist = protagonist.as_deref().filter(|name| !name.is_empty());
         let message = Given { tree: given, id: &id, now: &at, protagonist }.message()?;
         let place = self.log.last_place() + 1;
         let told = self.tell(message, place, None, &at)?;
@@ -180,11 +182,13 @@ impl ChatWriter {
             spans.push(start..start + line.len() as u64 - 1);
             text.push_str(&line);
         }
-        let mut head = log.head.clone();
+        // The head is copied only for a change of its own: it may be long.
+        let mut head = None;
         for op in &ops {
             if let Op::Head { edits } = op {
+                let head = head.get_or_insert_with(|| log.head.clone());
                 for edit in edits {
-                    apply(&mut head, edit).map_err(|error| ChatError::input(error.to_string()))?;
+                    apply(head, edit).map_err(|error| ChatError::input(error.to_string()))?;
                 }
             }
         }
@@ -197,7 +201,9 @@ impl ChatWriter {
         }
         let receipt = self.writer.commit(steps, Durability::Synced)?;
         let start = receipt.appended.first().copied().unwrap_or(log.overlay.bytes);
-        log.head = head;
+        if let Some(head) = head {
+            log.head = head;
+        }
         log.overlay.bytes = start + length;
         for (op, span) in ops.into_iter().zip(spans) {
             log.overlay.note(op, start + span.start..start + span.end, Some(at.to_owned()));

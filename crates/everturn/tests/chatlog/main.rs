@@ -8,6 +8,7 @@ mod check;
 mod crash;
 mod damage;
 mod document;
+mod growth;
 mod model;
 mod support;
 mod tools;
