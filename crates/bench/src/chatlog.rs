@@ -89,7 +89,8 @@ fn store(dir: &Path) -> Result<Arc<dyn Store>, ChatsError> {
 }
 
 fn text(number: u32) -> String {
-    format!("Message {number}. The lanterns swing over the river, and nobody says a word. ").repeat(8)
+    format!("Message {number}. The lanterns swing over the river, and nobody says a word. ")
+        .repeat(8)
 }
 
 /// A chat log of so many messages, as a program would have written it.
@@ -142,7 +143,11 @@ fn micros(since: Instant) -> f64 {
 
 impl Chats {
     /// Measures and reports.
-    pub(crate) fn execute(&self, out: &mut dyn Write, progress: &mut dyn Write) -> Result<(), ChatsError> {
+    pub(crate) fn execute(
+        &self,
+        out: &mut dyn Write,
+        progress: &mut dyn Write,
+    ) -> Result<(), ChatsError> {
         files::create_dir(&self.dir)?;
         let dir = files::absolute(&self.dir)?;
         let mut rows = Vec::new();
@@ -231,7 +236,10 @@ impl Fold {
 }
 
 fn report(sizes: &[u32], rows: &[Measured], out: &mut dyn Write) -> Result<(), ChatsError> {
-    writeln!(out, "| messages | MB | open µs | append p50 µs | p99 µs | against the first | fold ms | peak MB | state in the middle µs |")?;
+    writeln!(
+        out,
+        "| messages | MB | open µs | append p50 µs | p99 µs | against the first | fold ms | peak MB | state in the middle µs |"
+    )?;
     writeln!(out, "|---:|---:|---:|---:|---:|---:|---:|---:|---:|")?;
     let first = rows.first().map_or(1.0, |row| median(row.appends.iter().copied()));
     for (size, row) in sizes.iter().zip(rows) {

@@ -37,6 +37,7 @@ mod window;
 mod writer;
 
 pub use branch::{Branched, fork};
+pub(crate) use check::{check_log, is_document, journal_of_chat_log};
 pub use create::{Imported, NewLog, import, is_chat_log};
 pub use database::{Shelf, Shelved, shelve};
 pub use error::ChatError;
@@ -45,6 +46,5 @@ pub use log::{ChatLog, Message, Messages};
 pub use repair::{plan_repair, repair, undo_repair};
 pub use tags::{Action, OddTag, Tag, tags};
 pub use tools::{Component, ComponentKind, Fired, Tool, ToolState};
-pub(crate) use check::{check_log, is_document, journal_of_chat_log};
 pub use window::{Context, Telling};
-pub use writer::{ChatMark, ChatWriter, Changed, Discarded, NewMark};
+pub use writer::{Changed, ChatMark, ChatWriter, Discarded, NewMark};

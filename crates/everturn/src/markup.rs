@@ -50,7 +50,10 @@ mod tests {
         ] {
             assert_eq!(clean(bad), expect, "{bad}");
         }
-        assert_eq!(html("[x](javascript:alert(1))"), "<p><a rel=\"noopener noreferrer\">x</a></p>\n");
+        assert_eq!(
+            html("[x](javascript:alert(1))"),
+            "<p><a rel=\"noopener noreferrer\">x</a></p>\n"
+        );
         assert_eq!(html("1 < 2 & \"3\""), "<p>1 &lt; 2 &amp; \"3\"</p>\n");
     }
 }

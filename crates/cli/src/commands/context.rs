@@ -162,7 +162,12 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     context.out.flush()?;
     if !context.json {
         for left in &selection.left_out {
-            Output::status(&format!("left out: {} {}: {}", left.kind.as_str(), left.id, left.why.words()));
+            Output::status(&format!(
+                "left out: {} {}: {}",
+                left.kind.as_str(),
+                left.id,
+                left.why.words()
+            ));
         }
         chosen.notes.iter().for_each(|note| Output::status(note));
         let told = selection.ids(Kind::Message).len();

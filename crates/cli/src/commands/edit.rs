@@ -54,7 +54,8 @@ pub(super) fn revise(
 ) -> Result<Exit, Stop> {
     let found = context.find_to_write(session)?;
     let store = found.root.store();
-    let mut editor = found.layout.edit(&store, &found.place).map_err(|error| found.failed(error))?;
+    let mut editor =
+        found.layout.edit(&store, &found.place).map_err(|error| found.failed(error))?;
     let turn = match message {
         Some(message) => {
             let reader = found.layout.open(&store, &found.place);
@@ -68,7 +69,10 @@ pub(super) fn revise(
     answer(context, &found.place.id, &written, "id")?;
     if let (Revision::Delete { .. }, Some(name)) = (&how, &written.id) {
         let back = format!("edit {} --restore {name}", found.place.id);
-        Output::status(&format!("the message is in the trash; {} takes it back", context.next_command(&back)));
+        Output::status(&format!(
+            "the message is in the trash; {} takes it back",
+            context.next_command(&back)
+        ));
     }
     editor.release().map_err(Error::from)?;
     found.root.close()?;

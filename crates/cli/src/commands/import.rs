@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use everturn::{chatlog, chatlog_import};
 use everturn::disk::RealDisk;
 use everturn::game::{Imported, Migration};
 use everturn::layout::LayoutError;
 use everturn::names::{FilePath, Name, SessionId};
 use everturn::store::{FileStore, Store};
+use everturn::{chatlog, chatlog_import};
 use serde_json::json;
 
 use super::Context;
@@ -106,13 +106,17 @@ fn database(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         notes.push((place, note.what.clone()));
     }
     for id in &report.lost {
-        notes.push((format!("message {id}"), "its text was lost by the program that saved it".to_owned()));
+        notes.push((
+            format!("message {id}"),
+            "its text was lost by the program that saved it".to_owned(),
+        ));
     }
     for row in &report.set_aside {
         let what = format!("{}: {}", row.why, row.content.to_line());
         notes.push((format!("{} {}", row.table, row.row), what));
     }
-    let kept = shelved.iter().filter_map(|document| Some((document.id.clone(), document.note.clone()?)));
+    let kept =
+        shelved.iter().filter_map(|document| Some((document.id.clone(), document.note.clone()?)));
     notes.extend(kept);
     if context.json {
         let sessions: Vec<&str> = shelf.logs.iter().map(|log| log.id.as_str()).collect();

@@ -94,9 +94,8 @@ pub(crate) struct Args {
 impl Args {
     /// The fields that were given as options, each with the layout that has it.
     fn options(&self) -> Vec<(&'static str, &'static str, Value)> {
-        let text = |layout, key, value: &Option<String>| {
-            Some((layout, key, Value::from(value.clone()?)))
-        };
+        let text =
+            |layout, key, value: &Option<String>| Some((layout, key, Value::from(value.clone()?)));
         let party = self.party.clone().map(|party| ("campaign", "party", Value::from(party)));
         let texts = [
             text("campaign", "actor", &self.actor),

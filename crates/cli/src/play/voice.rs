@@ -188,7 +188,8 @@ impl Narrator for Distant {
                 }
                 return Err(NarratorError::passing("you stopped waiting"));
             }
-            if !told && self.text.is_empty() && self.screen.is_some() && start.elapsed() > PATIENCE {
+            if !told && self.text.is_empty() && self.screen.is_some() && start.elapsed() > PATIENCE
+            {
                 told = true;
                 Output::status("(the narrator is thinking; Ctrl-C ends the wait)");
             }

@@ -71,7 +71,12 @@ fn cut(log: &ChatLog, number: u64) -> Result<Plan, ChatError> {
 }
 
 /// What the new chat log says of itself.
-fn name(plan: &mut Plan, log: &ChatLog, branch: (&str, &str, u64), now: &str) -> Result<(), ChatError> {
+fn name(
+    plan: &mut Plan,
+    log: &ChatLog,
+    branch: (&str, &str, u64),
+    now: &str,
+) -> Result<(), ChatError> {
     let (id, kind, number) = branch;
     let lineage = json!({"parent": log.id(), "turn": number, "kind": kind});
     for (key, value) in [("id", json!(id)), ("lineage", lineage)] {

@@ -65,7 +65,8 @@ impl ChatLog {
     /// Looks at everything, and says what is wrong.
     pub fn check(&self) -> Result<Vec<Finding>, ChatError> {
         let findings = self.findings().to_vec();
-        let mut check = Check { log: self, findings, messages: HashSet::new(), ids: HashSet::new() };
+        let mut check =
+            Check { log: self, findings, messages: HashSet::new(), ids: HashSet::new() };
         check.head();
         check.messages()?;
         check.snapshots()?;
@@ -107,11 +108,13 @@ impl Check<'_> {
         let said = head.text_at(&["session", "message_count"]).and_then(|text| text.parse().ok());
         if said.is_some_and(|said: u64| said != count) && self.log.overlay.head.is_empty() {
             let said = said.unwrap_or_default();
-            let message = format!("session.message_count is {said}, and there are {count} messages");
+            let message =
+                format!("session.message_count is {said}, and there are {count} messages");
             self.note(None, Code::WrongMetadata, message);
         }
         let text = |key: &str| head.string_at(&["session", key]);
-        let seconds = text("end_time").and_then(|end| duration(text("start_time").as_deref(), &end));
+        let seconds =
+            text("end_time").and_then(|end| duration(text("start_time").as_deref(), &end));
         let said = head.text_at(&["session", "duration_seconds"]);
         let said = said.and_then(|text| text.parse::<f64>().ok());
         if let (Some(seconds), Some(said)) = (seconds, said)
@@ -165,7 +168,8 @@ impl Check<'_> {
             }
             let id = tree.string_at(&["id"]);
             let number = check.log.number_of(place);
-            let named = id.as_ref().map_or(format!("message {number}"), |id| format!("message {id}"));
+            let named =
+                id.as_ref().map_or(format!("message {number}"), |id| format!("message {id}"));
             for what in wrong(tree, MESSAGE) {
                 check.note(offset, Code::BadRecord, format!("{named}: {what}"));
             }
@@ -184,7 +188,8 @@ impl Check<'_> {
         let keys = crate::json::duplicate_keys(text.as_bytes(), 0).unwrap_or_default();
         for key in keys {
             let key = text.get(key).unwrap_or_default();
-            let message = format!("{named}: an object has the key {key} already; the last one counts");
+            let message =
+                format!("{named}: an object has the key {key} already; the last one counts");
             self.note(offset, Code::DuplicateKey, message);
         }
     }
@@ -220,7 +225,8 @@ impl Check<'_> {
             if let Some(tool) = tree.string_at(&["tool_id"])
                 && !tools.contains(&tool)
             {
-                let message = format!("{named} is of the tool {tool}, which the session does not list");
+                let message =
+                    format!("{named} is of the tool {tool}, which the session does not list");
                 check.note(offset, Code::UnknownReference, message);
             }
             if let Some(id) = id
@@ -288,7 +294,8 @@ impl Check<'_> {
     fn index(&mut self) -> Result<(), ChatError> {
         let Files { index, .. } = &self.log.files;
         if !self.log.indexed && Content::open(&self.log.store, index)?.is_some() {
-            let message = "is about another document; it is made anew with the next change".to_owned();
+            let message =
+                "is about another document; it is made anew with the next change".to_owned();
             let (file, code) = (index.clone(), Code::StaleIndex);
             self.findings.push(Finding { file, line: None, offset: None, code, message });
         }

@@ -77,7 +77,9 @@ impl NewLog {
         said.extend(self.title.as_ref().map(|title| (vec!["metadata", "title"], text(title))));
         said.extend(self.series.as_ref().map(|series| (vec!["metadata", "series"], text(series))));
         said.extend(
-            self.protagonist.as_ref().map(|name| (vec!["session", "protagonist", "name"], text(name))),
+            self.protagonist
+                .as_ref()
+                .map(|name| (vec!["session", "protagonist", "name"], text(name))),
         );
         said.extend(self.settings.clone().map(|tree| (vec!["session", "settings"], tree)));
         for (path, value) in said {
@@ -98,7 +100,9 @@ fn merge(tree: &mut Tree, given: &Tree) -> Result<(), ChatError> {
         return Err(ChatError::input(format!("a chat log is an object, not {}", given.kind())));
     }
     for (key, value) in given.children() {
-        if value.kind() == Kind::Object && tree.at(&[&key]).is_some_and(|old| old.kind() == Kind::Object) {
+        if value.kind() == Kind::Object
+            && tree.at(&[&key]).is_some_and(|old| old.kind() == Kind::Object)
+        {
             for (inner, value) in value.children() {
                 put(tree, &[&key, &inner], value)?;
             }
@@ -151,15 +155,22 @@ pub fn is_chat_log(bytes: &[u8]) -> bool {
 
 /// Takes over a chat log that was made elsewhere, byte for byte. It is stored as `chats/<id>.json`, by the id that it
 /// has unless another is given.
-pub fn import(store: &Arc<dyn Store>, bytes: &[u8], id: Option<&str>) -> Result<Imported, ChatError> {
+pub fn import(
+    store: &Arc<dyn Store>,
+    bytes: &[u8],
+    id: Option<&str>,
+) -> Result<Imported, ChatError> {
     let held = Content::held(&document(&SessionId::parse("import")?)?, bytes.to_vec());
     let reason = |error: ChatError| match error {
-        ChatError::Damaged { reason, .. } => ChatError::input(format!("this is no chat log: {reason}")),
+        ChatError::Damaged { reason, .. } => {
+            ChatError::input(format!("this is no chat log: {reason}"))
+        }
         error => error,
     };
     let index = survey(&held).map_err(reason)?;
     let text = std::str::from_utf8(bytes).unwrap_or_default().trim_start_matches('\u{feff}');
-    let tree = Tree::parse(text).map_err(|bad| ChatError::input(format!("this is no JSON: {bad}")))?;
+    let tree =
+        Tree::parse(text).map_err(|bad| ChatError::input(format!("this is no JSON: {bad}")))?;
     if tree.string_at(&["type"]).as_deref() != Some("chat-log") {
         return Err(ChatError::input("this is no chat log: its type is not \"chat-log\""));
     }

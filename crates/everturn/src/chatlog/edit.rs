@@ -40,10 +40,12 @@ fn with_value(
     tree: &Tree,
     write: impl FnOnce(Written<'_>) -> Result<(), EditError>,
 ) -> Result<(), EditError> {
-    let has_big_number = |value: &serde_json::Value| value.to_string() != tree.to_line();
+    let text = tree.to_line();
+    let is_text =
+        |value: &serde_json::Value| serde_json::to_string(value).is_ok_and(|same| same == text);
     match tree.to_value() {
-        Ok(value) if !has_big_number(&value) => write(Written::Value(&value)),
-        other => match (RawValue::from_string(tree.to_line()), other) {
+        Ok(value) if is_text(&value) => write(Written::Value(&value)),
+        other => match (RawValue::from_string(text), other) {
             (Ok(raw), _) => write(Written::Raw(&raw)),
             (Err(_), Ok(value)) => write(Written::Value(&value)),
             (Err(source), Err(_)) => Err(EditError::Write { path: String::new(), source }),
@@ -56,8 +58,7 @@ pub(crate) fn edited(text: &str, indent: &str, edits: &[Delta]) -> Result<String
     let inner = text.split('\n').skip(1).all(|line| line.starts_with(indent));
     let shift = inner && !indent.is_empty();
     let flat = if shift { text.replace(&format!("\n{indent}"), "\n") } else { text.to_owned() };
-    let mut document =
-        Document::parse(flat.as_bytes()).map_err(|error| error.to_string())?;
+    let mut document = Document::parse(flat.as_bytes()).map_err(|error| error.to_string())?;
     for edit in edits {
         apply(&mut document, edit).map_err(|error| error.to_string())?;
     }
@@ -99,6 +100,9 @@ mod tests {
         };
         assert_eq!(edit(r#""\ud800""#), r#"{"a":"\ud800"}"#);
         assert_eq!(edit("1.50"), r#"{"a":1.50}"#);
-        assert_eq!(edit("123456789012345678901234567890"), r#"{"a":123456789012345678901234567890}"#);
+        assert_eq!(
+            edit("123456789012345678901234567890"),
+            r#"{"a":123456789012345678901234567890}"#
+        );
     }
 }

@@ -12,9 +12,7 @@ use super::names::{Files, below};
 use super::rewrite::{Plan, Sink, write};
 use super::survey::survey;
 use crate::names::FilePath;
-use crate::store::{
-    At, Durability, Expect, Fingerprint, Secrecy, Step, Store, StoreError, Writer,
-};
+use crate::store::{At, Durability, Expect, Fingerprint, Secrecy, Step, Store, StoreError, Writer};
 
 /// How many bytes a document may have that is written by one commit, and how many one commit carries of a larger one.
 pub(crate) const BATCH_BYTES: u64 = 8 << 20;

@@ -57,7 +57,15 @@ pub(crate) struct ListFacts {
 impl ListFacts {
     pub(crate) fn new(open: u64) -> ListFacts {
         let start = open + 1;
-        ListFacts { open, close: start, count: 0, first: start, last: start, end: start, before: start }
+        ListFacts {
+            open,
+            close: start,
+            count: 0,
+            first: start,
+            last: start,
+            end: start,
+            before: start,
+        }
     }
 
     pub(crate) fn add(&mut self, span: &Range<u64>) {
@@ -407,7 +415,10 @@ impl Index {
             *number = value.unwrap_or_default();
         }
         if line(at - self.base, &numbers).as_bytes() != bytes {
-            return Err(ChatError::damaged(self.content.file(), format!("no numbers at byte {at}")));
+            return Err(ChatError::damaged(
+                self.content.file(),
+                format!("no numbers at byte {at}"),
+            ));
         }
         Ok(numbers)
     }

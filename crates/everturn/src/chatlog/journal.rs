@@ -239,7 +239,8 @@ impl Overlay {
         let message = |place: u64| shift(place, was.messages, now.messages);
         let snapshot = |place: u64| shift(place, was.snapshots, now.snapshots);
         fn moved<T>(map: &mut BTreeMap<u64, T>, by: impl Fn(u64) -> u64) {
-            *map = std::mem::take(map).into_iter().map(|(place, value)| (by(place), value)).collect();
+            *map =
+                std::mem::take(map).into_iter().map(|(place, value)| (by(place), value)).collect();
         }
         moved(&mut self.messages, message);
         moved(&mut self.message_edits, message);

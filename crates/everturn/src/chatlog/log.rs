@@ -15,7 +15,7 @@ use super::survey::{List, survey};
 use crate::document::{Document, ParseError};
 use crate::finding::{Code, Finding};
 use crate::names::FilePath;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use crate::tree::Tree;
 
 /// How often a chat log is read again that changes while it is being opened.
@@ -61,6 +61,17 @@ impl Message {
 impl ChatLog {
     /// Opens the chat log whose document is at `path`.
     pub fn open(store: &Arc<dyn Store>, path: &FilePath) -> Result<ChatLog, ChatError> {
+        let mut tries = 1;
+        loop {
+            match ChatLog::look(store, path) {
+                // Its writer has folded it meanwhile.
+                Err(ChatError::Store(StoreError::Changed { .. })) if tries < TRIES => tries += 1,
+                other => return other,
+            }
+        }
+    }
+
+    fn look(store: &Arc<dyn Store>, path: &FilePath) -> Result<ChatLog, ChatError> {
         let files = Files::of(path)?;
         let mut tries = 1;
         loop {
@@ -122,9 +133,13 @@ impl ChatLog {
         findings.append(&mut overlay.findings);
         if overlay.bytes > 0 && overlay.base != Some(now) {
             let message = match overlay.base {
-                Some(_) => "the document was changed by another program since the journal was begun; what the \
-                            journal adds comes after what is there now",
-                None => "the journal does not say which document it belongs to; it is taken for this one",
+                Some(_) => {
+                    "the document was changed by another program since the journal was begun; what the \
+                            journal adds comes after what is there now"
+                }
+                None => {
+                    "the journal does not say which document it belongs to; it is taken for this one"
+                }
             };
             findings.push(Finding {
                 file: files.journal.clone(),
@@ -277,12 +292,11 @@ impl ChatLog {
     pub fn messages(&self, numbers: RangeInclusive<u64>) -> Result<Messages<'_>, ChatError> {
         let first = (*numbers.start()).max(1);
         let last = (*numbers.end()).min(self.len());
-        let places = if first > last {
-            1..=0
-        } else {
-            self.place_of(first)?..=self.place_of(last)?
+        let (place, last) = match first > last {
+            true => (1, 0),
+            false => (self.place_of(first)?, self.place_of(last)?),
         };
-        Ok(Messages { log: self, place: *places.start(), last: *places.end(), elements: None })
+        Ok(Messages { log: self, place, last, elements: None })
     }
 
     /// The number of the message with this id; of several, the first.
@@ -328,7 +342,12 @@ impl ChatLog {
     }
 
     /// An element with what the journal says about it.
-    pub(crate) fn with_edits(&self, list: List, place: u64, text: String) -> Result<Tree, ChatError> {
+    pub(crate) fn with_edits(
+        &self,
+        list: List,
+        place: u64,
+        text: String,
+    ) -> Result<Tree, ChatError> {
         let edits = match list {
             List::Messages => self.overlay.message_edits.get(&place),
             List::Snapshots => self.overlay.snapshot_edits.get(&place),
@@ -442,7 +461,8 @@ fn base_of(content: &Content, index: &Index) -> Result<Base, ChatError> {
 
 /// The document without what is in its long lists.
 fn head(content: &Content, index: &Index) -> Result<Document, ChatError> {
-    let mut lists: Vec<&ListFacts> = List::ALL.iter().filter_map(|list| index.list(*list)).collect();
+    let mut lists: Vec<&ListFacts> =
+        List::ALL.iter().filter_map(|list| index.list(*list)).collect();
     lists.sort_by_key(|facts| facts.open);
     let (mut text, mut at) = (Vec::new(), 0);
     for facts in lists {

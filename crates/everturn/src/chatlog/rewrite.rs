@@ -63,7 +63,11 @@ impl Plan {
     }
 
     /// Makes the values true that follow from the messages.
-    pub(crate) fn derive(&mut self, log: &ChatLog, modified: Option<&str>) -> Result<(), ChatError> {
+    pub(crate) fn derive(
+        &mut self,
+        log: &ChatLog,
+        modified: Option<&str>,
+    ) -> Result<(), ChatError> {
         let number = log.number_of(self.last);
         let count = number + self.inserts.len() as u64;
         let end = match number {
@@ -268,7 +272,9 @@ impl<'a> Rewrite<'a> {
         let (mut empty, mut place) = (true, 0);
         while let Some(element) = elements.next()? {
             place += 1;
-            if let Some(tree) = self.plan.inserts.get(&place).filter(|_| self.list == List::Messages) {
+            if let Some(tree) =
+                self.plan.inserts.get(&place).filter(|_| self.list == List::Messages)
+            {
                 self.element(&gaps.between, tree, gaps, &mut empty)?;
             }
             if !keeps(place) {
@@ -312,7 +318,9 @@ impl<'a> Rewrite<'a> {
             }
         };
         for (place, line) in added {
-            if let Some(tree) = self.plan.inserts.get(&place).filter(|_| self.list == List::Messages) {
+            if let Some(tree) =
+                self.plan.inserts.get(&place).filter(|_| self.list == List::Messages)
+            {
                 self.element(&gaps.between, tree, gaps, empty)?;
             }
             let value = log.journal_value(&line)?;

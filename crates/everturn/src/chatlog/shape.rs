@@ -196,7 +196,9 @@ fn wrong_value(path: &str, value: &Tree, what: Type) -> Vec<String> {
         Type::Object => expect(Kind::Object),
         Type::List => expect(Kind::Array),
         Type::Time => match text {
-            Some(text) if time(&text).is_none() => vec![format!("{path} is {text:?}, which is no time")],
+            Some(text) if time(&text).is_none() => {
+                vec![format!("{path} is {text:?}, which is no time")]
+            }
             _ => expect(Kind::String),
         },
         Type::OneOf(words) => match text {
@@ -208,7 +210,8 @@ fn wrong_value(path: &str, value: &Tree, what: Type) -> Vec<String> {
         Type::Texts if kind == Kind::Array => {
             let list = value.children();
             let odd = list.iter().filter(|(_, value)| value.kind() != Kind::String);
-            odd.map(|(at, value)| format!("{path}[{at}] is {}, not a string", value.kind())).collect()
+            odd.map(|(at, value)| format!("{path}[{at}] is {}, not a string", value.kind()))
+                .collect()
         }
         Type::Each(table) if kind == Kind::Array => {
             let list = value.children();
@@ -237,13 +240,17 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_with_its_place() {
-        let good = r#"{"id":"a","timestamp":"2023-05-18T12:00:00Z","type":"npc","content":{"text":""}"#;
+        let good =
+            r#"{"id":"a","timestamp":"2023-05-18T12:00:00Z","type":"npc","content":{"text":""}"#;
         check(&format!("{good}}}"), &[]);
         check(&format!("{good},\"sender\":null,\"more\":[1]}}"), &[]);
         check(&format!("{good},\"sender\":7}}"), &["sender is a number, not an object"]);
         check(
             &format!("{good},\"metadata\":{{\"is_edited\":1,\"tokens\":\"9\"}}}}"),
-            &["metadata.is_edited is a number, not a truth value", "metadata.tokens is a string, not a number"],
+            &[
+                "metadata.is_edited is a number, not a truth value",
+                "metadata.tokens is a string, not a number",
+            ],
         );
         check("[]", &["it is an array, not an object"]);
         check(
@@ -272,7 +279,8 @@ mod tests {
                 }
                 let tree = Tree::parse(text).unwrap();
                 let found = wrong(&tree, table);
-                let lists = path == "messages" || path == "tool_snapshots" || path.ends_with("_history");
+                let lists =
+                    path == "messages" || path == "tool_snapshots" || path.ends_with("_history");
                 let named = found.iter().any(|what| what.starts_with(path));
                 assert_eq!(named, !lists, "{path}: {found:?}");
             }

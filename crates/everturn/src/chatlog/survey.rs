@@ -176,7 +176,9 @@ impl Survey<'_> {
             let rest = bytes.get(used..).unwrap_or_default();
             if let Some(count) = rest.iter().position(|byte| !byte.is_ascii_whitespace()) {
                 let at = from + (used + count) as u64;
-                return Err(self.damaged(format!("not JSON at byte {at}: something follows the value")));
+                return Err(
+                    self.damaged(format!("not JSON at byte {at}: something follows the value"))
+                );
             }
             for event in std::mem::take(&mut look.events) {
                 self.event(event)?;

@@ -160,7 +160,7 @@ fn parse(text: &str, start: usize) -> Result<Tag, OddTag> {
         }
         attributes.push((key, value));
     }
-    let closing = format!("</tool:{}>", name);
+    let closing = format!("</tool:{name}>");
     cursor.eat(&closing);
     let mut take = |key: &str| {
         let at = attributes.iter().position(|(known, _)| known == key)?;
@@ -219,7 +219,10 @@ mod tests {
     #[test]
     fn attributes_come_in_any_order_and_any_quotes() {
         use Action::{Add, Update};
-        check(r#"<tool:update id="a" value="1" reason="why">"#, Ok((Update, "a", "1", Some("why"))));
+        check(
+            r#"<tool:update id="a" value="1" reason="why">"#,
+            Ok((Update, "a", "1", Some("why"))),
+        );
         check("<tool:add reason='it''s'value='x' id=a/>", Err("'\\'' is in its way"));
         check("<tool:add  value = 'x y' \n id = b />", Ok((Add, "b", "x y", None)));
         check("<TOOL:Update ID=a VALUE=1>", Ok((Update, "a", "1", None)));

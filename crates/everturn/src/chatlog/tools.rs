@@ -54,11 +54,7 @@ pub(crate) struct Outcome {
 }
 
 /// The value that a tag gives a component which has another.
-pub(crate) fn carry_out(
-    tool: &Tool,
-    state: &ToolState,
-    tag: &Tag,
-) -> Result<Outcome, String> {
+pub(crate) fn carry_out(tool: &Tool, state: &ToolState, tag: &Tag) -> Result<Outcome, String> {
     let before = state.get(&tag.id).cloned().unwrap_or_else(Tree::null);
     let known = tool.component(&tag.id).cloned();
     let component = known.unwrap_or_else(|| Component::guessed(&tag.id, &before));
@@ -76,10 +72,7 @@ fn note(file: &FilePath, code: Code, message: String) -> Finding {
 }
 
 /// The tools that a chat log names, with their definitions: from the chat log itself, or from `tools/<id>.json`.
-pub(crate) fn tools_of(
-    log: &ChatLog,
-    findings: &mut Vec<Finding>,
-) -> Result<Vec<Tool>, ChatError> {
+pub(crate) fn tools_of(log: &ChatLog, findings: &mut Vec<Finding>) -> Result<Vec<Tool>, ChatError> {
     let head = log.head();
     let listed = head.at(&["session", "support_tools"]);
     let listed = listed.filter(|list| list.kind() == Kind::Array);
@@ -96,7 +89,8 @@ pub(crate) fn tools_of(
         tools.push(Tool { id, name, components: components.unwrap_or_default() });
     }
     // A tool that was used and is not listed is there all the same.
-    let mut used = log.by_index(|index| Ok(index.tools().map(str::to_owned).collect::<Vec<_>>()))?;
+    let mut used =
+        log.by_index(|index| Ok(index.tools().map(str::to_owned).collect::<Vec<_>>()))?;
     used.extend(log.overlay.snapshots.values().map(|added| added.tool.clone()));
     for id in used {
         if !id.is_empty() && !tools.iter().any(|tool| tool.id == id) {

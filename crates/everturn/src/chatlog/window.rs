@@ -119,7 +119,8 @@ impl ChatLog {
     /// Messages that are pinned, marked, or noted by a tool.
     fn ahead(&self, how: &Telling) -> Result<Vec<Item>, ChatError> {
         let first = if how.pins.is_empty() { vec![1] } else { how.pins.clone() };
-        let pins: Vec<u64> = first.into_iter().filter(|pin| (1..=self.len()).contains(pin)).collect();
+        let pins: Vec<u64> =
+            first.into_iter().filter(|pin| (1..=self.len()).contains(pin)).collect();
         let marked: Vec<u64> = self.marks()?.iter().filter_map(|mark| mark.number).collect();
         let mut referenced = Vec::new();
         for tool in self.tools()?.0 {
@@ -169,16 +170,25 @@ impl ChatLog {
         Ok(found)
     }
 
-    fn lore(&self, books: &[Lorebook], user: &str, found: &mut Background) -> Result<(), ChatError> {
+    fn lore(
+        &self,
+        books: &[Lorebook],
+        user: &str,
+        found: &mut Background,
+    ) -> Result<(), ChatError> {
         let first = self.len().saturating_sub(SEARCHED) + 1;
         let recent: Result<Vec<String>, ChatError> = match books.is_empty() {
             true => Ok(Vec::new()),
-            false => self.messages(first..=self.len())?.map(|message| Ok(message?.text())).collect(),
+            false => {
+                self.messages(first..=self.len())?.map(|message| Ok(message?.text())).collect()
+            }
         };
         let recent = recent?;
         let recent: Vec<&str> = recent.iter().rev().map(String::as_str).collect();
         for book in books {
-            found.notes.extend(book.notes.iter().map(|note| format!("lorebook {}: {note}", book.id)));
+            found
+                .notes
+                .extend(book.notes.iter().map(|note| format!("lorebook {}: {note}", book.id)));
             let activation = activate(book, &recent, &Scan::default());
             for active in activation.active {
                 let told = fill(&active.entry.content, user, user);
@@ -206,7 +216,9 @@ impl ChatLog {
         }
         let lines = state.values.iter().map(|(id, value)| match tool.component(id) {
             Some(component) => format!("{}: {}", component.name, component.shown(value)),
-            None => format!("{id}: {}", value.string_at::<&str>(&[]).unwrap_or_else(|| value.to_line())),
+            None => {
+                format!("{id}: {}", value.string_at::<&str>(&[]).unwrap_or_else(|| value.to_line()))
+            }
         });
         let told = format!("{}\n{}", tool.name, lines.collect::<Vec<_>>().join("\n"));
         let id = noted.and_then(|noted| noted.string_at(&["id"]));

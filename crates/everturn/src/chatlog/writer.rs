@@ -22,6 +22,7 @@ use super::survey::List;
 use super::tools::Fired;
 use crate::document::Segment;
 use crate::finding::Finding;
+use crate::layout::chain;
 use crate::names::FilePath;
 use crate::store::{At, Durability, Expect, Step, Store, Writer};
 use crate::tree::Tree;
@@ -61,6 +62,8 @@ pub struct ChatWriter {
     pub(super) batch: u64,
     /// How many bytes the journal may have.
     most_journal: Option<u64>,
+    /// Whether a fold has failed after the document was on its way.
+    stuck: bool,
 }
 
 /// What became of a change.
@@ -74,6 +77,9 @@ pub struct Changed {
     pub fired: Vec<Fired>,
     /// What was noticed on the way.
     pub findings: Vec<Finding>,
+    /// Why the journal could not be put into the document although it was due. The change is safe, and the rest is
+    /// tried again with the next one.
+    pub overdue: Option<String>,
 }
 
 impl ChatWriter {
@@ -104,7 +110,7 @@ impl ChatWriter {
             let what = format!("its version is {version}, which is only read and never written");
             return Err(ChatError::input(what));
         }
-        Ok(ChatWriter { log, writer, batch: BATCH_BYTES, most_journal: None })
+        Ok(ChatWriter { log, writer, batch: BATCH_BYTES, most_journal: None, stuck: false })
     }
 
     /// Lets a commit carry so many bytes, and the journal have so many before it is folded.
@@ -142,8 +148,8 @@ impl ChatWriter {
         ops.extend(told.snapshots);
         self.write(ops, Vec::new(), &at)?;
         let number = self.log.number_of(place);
-        self.fold_if_due()?;
-        Ok(Changed { number, id, fired: told.fired, findings: told.findings })
+        let overdue = self.fold_if_due();
+        Ok(Changed { number, id, fired: told.fired, findings: told.findings, overdue })
     }
 
     /// An id that nothing in a list has.
@@ -171,6 +177,10 @@ impl ChatWriter {
         more: Vec<Step>,
         at: &str,
     ) -> Result<(), ChatError> {
+        if self.stuck {
+            let what = "a fold has failed half way; the chat log must be opened again";
+            return Err(ChatError::input(what));
+        }
         let log = &mut self.log;
         let begins = log.overlay.bytes == 0;
         let mut text = if begins { log.base()?.line() } else { String::new() };
@@ -211,12 +221,13 @@ impl ChatWriter {
         Ok(())
     }
 
-    fn fold_if_due(&mut self) -> Result<(), ChatError> {
+    /// Folds, if the journal is long; what was changed is safe, whatever becomes of that.
+    fn fold_if_due(&mut self) -> Option<String> {
         let most = (self.log.content.len() / JOURNAL_SHARE).max(LEAST_JOURNAL);
-        if self.log.overlay.bytes > self.most_journal.unwrap_or(most) {
-            self.fold()?;
+        if self.log.overlay.bytes <= self.most_journal.unwrap_or(most) {
+            return None;
         }
-        Ok(())
+        self.fold().err().map(|error| chain(&error))
     }
 
     /// Puts the journal into the document.
@@ -239,7 +250,12 @@ impl ChatWriter {
     /// Writes the document anew.
     pub(super) fn rewrite(&mut self, plan: &Plan, more: Vec<Step>) -> Result<(), ChatError> {
         let built = build(&self.log, plan, &self.log.files, &*self.writer, self.batch)?;
-        put_in_place(&self.log, built, more, &*self.writer)?;
+        if let Err(error) = put_in_place(&self.log, built, more, &*self.writer) {
+            // Once the new document is beside the old one, the journal is not read any more.
+            self.stuck =
+                self.log.store.stat(&self.log.files.folded).map_or(true, |at| at.is_some());
+            return Err(error);
+        }
         self.reopen()
     }
 

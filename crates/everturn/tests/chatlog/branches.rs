@@ -4,18 +4,24 @@ use everturn::chatlog::{ChatError, ChatLog, NewMark, fork};
 use everturn::layout::{self, Stage};
 use everturn::view::Place;
 
-use crate::support::{EXAMPLE, TALE, at, document, example, exists, path, put, read, reader, tell, told, writer};
+use crate::support::{
+    EXAMPLE, TALE, at, document, example, exists, path, put, read, reader, tell, told, writer,
+};
 
 #[test]
 fn a_fork_has_the_messages_up_to_one_and_the_tools_with_them() {
     let store = example();
     let mut log = writer(&store);
     tell(&mut log, "Dead. <tool:update id=death-counter value=1>", 5);
-    log.add_mark(&NewMark { kind: "bookmark", name: "end", description: None, number: 4 }, at(6)).unwrap();
+    log.add_mark(&NewMark { kind: "bookmark", name: "end", description: None, number: 4 }, at(6))
+        .unwrap();
     log.release().unwrap();
     let before = told(&reader(&store));
     let made = fork(&store, &path(TALE), Some(2), None, at(9)).unwrap();
-    assert_eq!((made.id.as_str(), made.path.as_str(), made.messages), ("tale-fork", "chats/tale-fork.json", 2));
+    assert_eq!(
+        (made.id.as_str(), made.path.as_str(), made.messages),
+        ("tale-fork", "chats/tale-fork.json", 2)
+    );
     let branch = ChatLog::open(&store, &made.path).unwrap();
     let (own, theirs) = (told(&branch), told(&reader(&store)));
     assert_eq!(theirs, before);
@@ -23,17 +29,29 @@ fn a_fork_has_the_messages_up_to_one_and_the_tools_with_them() {
         assert!(before.contains(line), "{line}");
     }
     let text: serde_json::Value = serde_json::from_str(&read(&store, made.path.as_str())).unwrap();
-    assert_eq!(text["metadata"]["lineage"], serde_json::json!({"parent": "tale", "turn": 2, "kind": "fork"}));
+    assert_eq!(
+        text["metadata"]["lineage"],
+        serde_json::json!({"parent": "tale", "turn": 2, "kind": "fork"})
+    );
     assert_eq!(text["session"]["message_count"], 2);
     assert_eq!(text["session"]["end_time"], "2023-05-18T12:01:00Z");
     assert_eq!(text["bookmarks"].as_array().unwrap().len(), 1);
-    assert_eq!(text["context_window"]["included_messages"], serde_json::json!(["msg-001", "msg-002"]));
+    assert_eq!(
+        text["context_window"]["included_messages"],
+        serde_json::json!(["msg-001", "msg-002"])
+    );
     let all = fork(&store, &path(TALE), None, None, at(9)).unwrap();
     assert_eq!((all.id.as_str(), all.messages), ("tale-fork-2", 4));
     let taken = fork(&store, &path(TALE), None, Some("tale-fork"), at(9));
     assert!(matches!(taken, Err(ChatError::Taken { .. })));
-    assert!(matches!(fork(&store, &path(TALE), None, Some("tale"), at(9)), Err(ChatError::Taken { .. })));
-    assert!(matches!(fork(&store, &path(TALE), Some(9), None, at(9)), Err(ChatError::NoNumber { .. })));
+    assert!(matches!(
+        fork(&store, &path(TALE), None, Some("tale"), at(9)),
+        Err(ChatError::Taken { .. })
+    ));
+    assert!(matches!(
+        fork(&store, &path(TALE), Some(9), None, at(9)),
+        Err(ChatError::NoNumber { .. })
+    ));
     assert!(fork(&store, &path(TALE), None, Some("../x"), at(9)).is_err());
 }
 
@@ -48,7 +66,9 @@ fn a_rewind_loses_nothing_and_takes_the_tools_back() {
     let branch = log.rewind(4, at(9)).unwrap();
     assert_eq!(branch.id, "tale-branch-6");
     assert_eq!(told(&ChatLog::open(&store, &branch.path).unwrap()), whole);
-    let counter = |number| log.log().states(number).unwrap().0.to_value().unwrap()["rezero-timeline-tracker"]["death-counter"].clone();
+    let counter = |number| {
+        log.log().states(number).unwrap().0.to_value().unwrap()["rezero-timeline-tracker"]["death-counter"].clone()
+    };
     assert_eq!((log.log().len(), counter(4)), (4, serde_json::json!("1")));
     assert_eq!(tell(&mut log, "Alive.", 10), "msg-005");
     assert!(log.rewind(5, at(11)).is_err());
@@ -69,7 +89,13 @@ fn a_chat_log_is_thrown_away_and_taken_back() {
     put(&store, "notes.json", "{\"type\": \"note\"}");
     put(&store, "loose.json", EXAMPLE);
     let places = || {
-        let mut places: Vec<String> = chatlog.places(&store).unwrap().places.into_iter().map(|place| place.path.to_string()).collect();
+        let mut places: Vec<String> = chatlog
+            .places(&store)
+            .unwrap()
+            .places
+            .into_iter()
+            .map(|place| place.path.to_string())
+            .collect();
         places.sort();
         places
     };

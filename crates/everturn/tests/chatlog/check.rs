@@ -3,7 +3,10 @@
 use everturn::chatlog::{ChatLog, plan_repair, repair, undo_repair};
 use everturn::finding::{Code, Finding};
 
-use crate::support::{EXAMPLE, TALE, at, document, example, exists, memory, path, put, read, reader, tell, told, writer};
+use crate::support::{
+    EXAMPLE, TALE, at, document, example, exists, memory, path, put, read, reader, tell, told,
+    writer,
+};
 
 fn messages(findings: &[Finding]) -> Vec<(Code, &str)> {
     findings.iter().map(|finding| (finding.code, finding.message.as_str())).collect()
@@ -13,11 +16,20 @@ fn messages(findings: &[Finding]) -> Vec<(Code, &str)> {
 fn the_example_has_exactly_its_known_inconsistencies() {
     let store = example();
     let findings = reader(&store).check().unwrap();
-    assert_eq!(messages(&findings), [
-        (Code::WrongMetadata, "session.message_count is 42, and there are 3 messages"),
-        (Code::UnknownReference, "bookmark bm-001 refers to tool snapshot tool-snapshot-id-1, which is not there"),
-        (Code::UnknownReference, "the context window refers to tool snapshot tool-snapshot-id-1, which is not there"),
-    ]);
+    assert_eq!(
+        messages(&findings),
+        [
+            (Code::WrongMetadata, "session.message_count is 42, and there are 3 messages"),
+            (
+                Code::UnknownReference,
+                "bookmark bm-001 refers to tool snapshot tool-snapshot-id-1, which is not there"
+            ),
+            (
+                Code::UnknownReference,
+                "the context window refers to tool snapshot tool-snapshot-id-1, which is not there"
+            ),
+        ]
+    );
 }
 
 /// The example with one thing changed has one finding more.
@@ -28,7 +40,8 @@ fn check(from: &str, to: &str, code: Code, words: &str) {
     put(&store, TALE, &text);
     let log = ChatLog::open(&store, &path(TALE)).unwrap_or_else(|error| panic!("{to}: {error}"));
     let findings = log.check().unwrap();
-    let found = findings.iter().any(|finding| finding.code == code && finding.message.contains(words));
+    let found =
+        findings.iter().any(|finding| finding.code == code && finding.message.contains(words));
     assert!(found, "{to}: {:?}", messages(&findings));
     // Whatever it is, it is kept when something else is written.
     let mut log = match everturn::chatlog::ChatWriter::open(&store, &path(TALE)) {
@@ -46,22 +59,87 @@ fn check(from: &str, to: &str, code: Code, words: &str) {
 
 #[test]
 fn every_kind_of_damage_inside_a_document_is_a_finding() {
-    check("\"id\": \"msg-002\"", "\"id\": \"msg-001\"", Code::DuplicateId, "there is a message msg-001 before");
-    check("\"message_id\": \"msg-001\"", "\"message_id\": \"msg-009\"", Code::UnknownReference, "tool snapshot 1 belongs to message msg-009");
-    check("\"tool_id\": \"rezero-timeline-tracker\"", "\"tool_id\": \"else\"", Code::UnknownReference, "of the tool else");
-    check("\"msg-003\"],", "\"msg-003\", \"msg-077\"],", Code::UnknownReference, "the context window refers to message msg-077");
-    check("\"type\": \"narrator\"", "\"type\": \"bard\"", Code::BadRecord, "message msg-002: type is \"bard\"");
-    check("\"timestamp\": \"2023-05-18T12:01:00Z\"", "\"timestamp\": \"soon\"", Code::BadRecord, "which is no time");
-    check("\"is_edited\": false", "\"is_edited\": \"no\"", Code::BadRecord, "metadata.is_edited is a string");
-    check("\"duration_seconds\": 9000", "\"duration_seconds\": 1", Code::WrongMetadata, "9000 seconds");
-    check("\"series\": \"Re:Zero\"", "\"series\": \"Re:Zero\", \"series\": \"x\"", Code::DuplicateKey, "\"series\"");
-    check("\"name\": \"System\"", "\"name\": \"System\", \"name\": \"x\"", Code::DuplicateKey, "message msg-001: an object has the key \"name\"");
+    check(
+        "\"id\": \"msg-002\"",
+        "\"id\": \"msg-001\"",
+        Code::DuplicateId,
+        "there is a message msg-001 before",
+    );
+    check(
+        "\"message_id\": \"msg-001\"",
+        "\"message_id\": \"msg-009\"",
+        Code::UnknownReference,
+        "tool snapshot 1 belongs to message msg-009",
+    );
+    check(
+        "\"tool_id\": \"rezero-timeline-tracker\"",
+        "\"tool_id\": \"else\"",
+        Code::UnknownReference,
+        "of the tool else",
+    );
+    check(
+        "\"msg-003\"],",
+        "\"msg-003\", \"msg-077\"],",
+        Code::UnknownReference,
+        "the context window refers to message msg-077",
+    );
+    check(
+        "\"type\": \"narrator\"",
+        "\"type\": \"bard\"",
+        Code::BadRecord,
+        "message msg-002: type is \"bard\"",
+    );
+    check(
+        "\"timestamp\": \"2023-05-18T12:01:00Z\"",
+        "\"timestamp\": \"soon\"",
+        Code::BadRecord,
+        "which is no time",
+    );
+    check(
+        "\"is_edited\": false",
+        "\"is_edited\": \"no\"",
+        Code::BadRecord,
+        "metadata.is_edited is a string",
+    );
+    check(
+        "\"duration_seconds\": 9000",
+        "\"duration_seconds\": 1",
+        Code::WrongMetadata,
+        "9000 seconds",
+    );
+    check(
+        "\"series\": \"Re:Zero\"",
+        "\"series\": \"Re:Zero\", \"series\": \"x\"",
+        Code::DuplicateKey,
+        "\"series\"",
+    );
+    check(
+        "\"name\": \"System\"",
+        "\"name\": \"System\", \"name\": \"x\"",
+        Code::DuplicateKey,
+        "message msg-001: an object has the key \"name\"",
+    );
     check("\"version\": \"1.0\"", "\"version\": \"2.0\"", Code::NewerVersion, "2.0");
     check("\"changes\": []", "\"changes\": 7", Code::BadRecord, "changes is a number");
     check("\"id\": \"nm-001\"", "\"id\": \"bm-001\"", Code::DuplicateId, "there is a mark bm-001");
-    check("\"strategy\": \"sliding\"", "\"strategy\": \"greedy\"", Code::BadRecord, "context_window.strategy");
-    check("\"bookmarks\": [", "\"bookmarks\": [ 7,", Code::BadRecord, "bookmarks[0]: it is a number");
-    check("\"messages\": [", "\"messages\": [ 7, null, \"x\", [1],", Code::BadRecord, "message 1: it is a number");
+    check(
+        "\"strategy\": \"sliding\"",
+        "\"strategy\": \"greedy\"",
+        Code::BadRecord,
+        "context_window.strategy",
+    );
+    check(
+        "\"bookmarks\": [",
+        "\"bookmarks\": [ 7,",
+        Code::BadRecord,
+        "bookmarks[0]: it is a number",
+    );
+    check(
+        "\"messages\": [",
+        "\"messages\": [ 7, null, \"x\", [1],",
+        Code::BadRecord,
+        "message 1: it is a number",
+    );
 }
 
 #[test]
@@ -90,7 +168,10 @@ fn a_journal_with_bad_lines_gives_what_it_has_and_is_mended() {
     log.release().unwrap();
     let journal = "chats/tale.journal.jsonl";
     let lines: Vec<String> = read(&store, journal).lines().map(str::to_owned).collect();
-    let broken = format!("{}\n{}\nnoise\n{}\n{{\"op\":\"dance\"}}\n{}\n{{\"op\":\"mess", lines[0], lines[1], lines[3], lines[4]);
+    let broken = format!(
+        "{}\n{}\nnoise\n{}\n{{\"op\":\"dance\"}}\n{}\n{{\"op\":\"mess",
+        lines[0], lines[1], lines[3], lines[4]
+    );
     put(&store, journal, &broken);
     let log = reader(&store);
     assert_eq!(log.len(), 5);

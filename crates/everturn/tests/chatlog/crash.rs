@@ -37,7 +37,11 @@ const OPS: &[Op] = &[
     |store| import(store, EXAMPLE.as_bytes(), Some("tale")).map(drop),
     |store| write(store, |log| say(log, "One. <tool:update id=death-counter value=1>")),
     |store| write(store, |log| log.edit(2, "Edited.", at(2)).map(drop)),
-    |store| write(store, |log| log.regenerate(4, "Again. <tool:add id=timeline-log value=x>", at(3)).map(drop)),
+    |store| {
+        write(store, |log| {
+            log.regenerate(4, "Again. <tool:add id=timeline-log value=x>", at(3)).map(drop)
+        })
+    },
     |store| write(store, |log| log.choose(4, 1, at(4)).map(drop)),
     |store| {
         write(store, |log| {
@@ -108,7 +112,8 @@ fn ends(point: u64) -> Vec<Survival> {
 }
 
 fn verify(disk: &SimDisk, before: &Said, after: &Said) -> Result<(), String> {
-    let store = FileStore::open(Arc::new(disk.process()), options()).map_err(|error| error.to_string())?;
+    let store =
+        FileStore::open(Arc::new(disk.process()), options()).map_err(|error| error.to_string())?;
     let store: Arc<dyn Store> = Arc::new(store);
     let found = all(&store)?;
     for id in found.keys().chain(before.keys()) {
@@ -132,7 +137,9 @@ fn verify(disk: &SimDisk, before: &Said, after: &Said) -> Result<(), String> {
         let count = log.log().len();
         log.close().map_err(|error| error.to_string())?;
         let log = ChatLog::open(&store, &path(TALE)).map_err(|error| error.to_string())?;
-        if log.len() != count || log.message(count).map_err(|error| error.to_string())?.text() != "And on." {
+        if log.len() != count
+            || log.message(count).map_err(|error| error.to_string())?.text() != "And on."
+        {
             return Err("what came after is not there".to_owned());
         }
     }

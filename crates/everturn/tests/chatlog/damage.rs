@@ -4,7 +4,9 @@ use everturn::chatlog::{ChatError, ChatLog, ChatWriter, NewLog, import};
 use everturn::finding::Code;
 use everturn::store::StoreError;
 
-use crate::support::{EXAMPLE, TALE, at, example, memory, path, put, read, reader, tale, tell, told, tree, writer};
+use crate::support::{
+    EXAMPLE, TALE, at, example, memory, path, put, read, reader, tale, tell, told, tree, writer,
+};
 
 /// A message that is refused, and why; nothing is written.
 fn refused(given: &str, words: &str) {
@@ -12,7 +14,10 @@ fn refused(given: &str, words: &str) {
     let mut log = tale(&store);
     let before = read(&store, TALE);
     let error = log.append(&tree(given), at(1)).unwrap_err();
-    assert!(matches!(&error, ChatError::Input { what } if what.contains(words)), "{given}: {error}");
+    assert!(
+        matches!(&error, ChatError::Input { what } if what.contains(words)),
+        "{given}: {error}"
+    );
     log.close().unwrap();
     assert_eq!(read(&store, TALE), before);
 }
@@ -32,10 +37,22 @@ fn messages_with_anything_wrong_are_refused() {
     refused(r#"{"type": "npc", "text": "x", "timestamp": "later"}"#, "which is no time");
     refused(r#"{"type": "npc", "text": "x", "timestamp": 12}"#, "timestamp is a number");
     refused(r#"{"type": "npc", "text": "x", "metadata": 3}"#, "metadata is a number");
-    refused(r#"{"type": "npc", "text": "x", "metadata": {"edit_history": {}}}"#, "metadata.edit_history");
-    refused(r#"{"type": "npc", "content": {"text": "x", "attachments": [{"type": "film", "url": "u"}]}}"#, "attachments[0]: type");
-    refused(r#"{"type": "npc", "content": {"text": "x", "actions": [{"type": "emote"}]}}"#, "actions[0]: it has no text");
-    refused(r#"{"type": "npc", "content": {"text": "x", "formatted_text": false}}"#, "content.formatted_text");
+    refused(
+        r#"{"type": "npc", "text": "x", "metadata": {"edit_history": {}}}"#,
+        "metadata.edit_history",
+    );
+    refused(
+        r#"{"type": "npc", "content": {"text": "x", "attachments": [{"type": "film", "url": "u"}]}}"#,
+        "attachments[0]: type",
+    );
+    refused(
+        r#"{"type": "npc", "content": {"text": "x", "actions": [{"type": "emote"}]}}"#,
+        "actions[0]: it has no text",
+    );
+    refused(
+        r#"{"type": "npc", "content": {"text": "x", "formatted_text": false}}"#,
+        "content.formatted_text",
+    );
 }
 
 #[test]
@@ -68,7 +85,8 @@ fn strange_texts_are_kept_as_they_are() {
         ("extra", r#"{"a": 1, "b": {"c": []}}"#.to_owned()),
     ] {
         let more = if field == "text" { "" } else { r#""text": "x","# };
-        log.append(&tree(&format!(r#"{{"type": "npc", {more} "{field}": {value}}}"#)), at(1)).unwrap();
+        log.append(&tree(&format!(r#"{{"type": "npc", {more} "{field}": {value}}}"#)), at(1))
+            .unwrap();
     }
     let before = told(log.log());
     log.close().unwrap();
@@ -76,7 +94,11 @@ fn strange_texts_are_kept_as_they_are() {
     assert_eq!(told(&after), before);
     assert_eq!(after.message(3).unwrap().text().len(), 10 << 20);
     assert!(read(&store, TALE).contains("half \\ud83d here"));
-    assert!(after.message(1).unwrap().text().starts_with("half \u{fffd}"), "{}", after.message(1).unwrap().text());
+    assert!(
+        after.message(1).unwrap().text().starts_with("half \u{fffd}"),
+        "{}",
+        after.message(1).unwrap().text()
+    );
     assert!(read(&store, TALE).contains("123456789012345678901234567890.5e-400"));
     assert_eq!(after.check().unwrap(), []);
     let mut log = writer(&store);
@@ -89,8 +111,18 @@ fn strange_texts_are_kept_as_they_are() {
 #[test]
 fn documents_that_are_no_chat_logs_are_refused_untouched() {
     for text in [
-        "", "\0\0", "[]", "7", "{", "{\"messages\": 7}", "{\"messages\": {}}", "{\"tool_snapshots\": \"x\"}",
-        "{\"a\": tru}", "{\"a\": 1} x", "{\"a\": \"\\x\"}", "{\"version\": \"2.1\", \"messages\": []}",
+        "",
+        "\0\0",
+        "[]",
+        "7",
+        "{",
+        "{\"messages\": 7}",
+        "{\"messages\": {}}",
+        "{\"tool_snapshots\": \"x\"}",
+        "{\"a\": tru}",
+        "{\"a\": 1} x",
+        "{\"a\": \"\\x\"}",
+        "{\"version\": \"2.1\", \"messages\": []}",
     ] {
         let store = memory();
         put(&store, TALE, text);
@@ -101,14 +133,25 @@ fn documents_that_are_no_chat_logs_are_refused_untouched() {
     let store = memory();
     let writer = store.lock(&[path(TALE)]).unwrap();
     let bytes = b"{\"type\":\"chat-log\",\"x\":\"\xff\"}".to_vec();
-    let step = everturn::store::Step::Replace { file: path(TALE), expect: everturn::store::Expect::Anything, bytes: bytes.clone(), secrecy: everturn::store::Secrecy::Usual };
+    let step = everturn::store::Step::Replace {
+        file: path(TALE),
+        expect: everturn::store::Expect::Anything,
+        bytes: bytes.clone(),
+        secrecy: everturn::store::Secrecy::Usual,
+    };
     writer.commit(vec![step], everturn::store::Durability::Synced).unwrap();
     drop(writer);
     let error = ChatLog::open(&store, &path(TALE)).err().unwrap();
     assert!(error.to_string().contains("not UTF-8 at byte"), "{error}");
     assert!(import(&store, &bytes, Some("other")).is_err());
-    assert!(matches!(ChatLog::open(&store, &path("chats/none.json")), Err(ChatError::NoLog { .. })));
-    assert!(matches!(ChatWriter::create(&store, &NewLog::new("../x"), at(0)), Err(ChatError::Name(_))));
+    assert!(matches!(
+        ChatLog::open(&store, &path("chats/none.json")),
+        Err(ChatError::NoLog { .. })
+    ));
+    assert!(matches!(
+        ChatWriter::create(&store, &NewLog::new("../x"), at(0)),
+        Err(ChatError::Name(_))
+    ));
 }
 
 #[test]
@@ -119,10 +162,14 @@ fn a_document_that_another_program_changed_keeps_its_change_and_gets_the_journal
     log.edit(4, "Ours, edited.", at(2)).unwrap();
     log.release().unwrap();
     let theirs = r#"{"id": "msg-003b", "timestamp": "2023-05-18T12:04:00Z", "type": "ooc", "content": {"text": "Theirs."}}"#;
-    let changed = EXAMPLE.replace("\n    }\n  ],\n  \"tool_snapshots\"", &format!("\n    }},\n    {theirs}\n  ],\n  \"tool_snapshots\""));
+    let changed = EXAMPLE.replace(
+        "\n    }\n  ],\n  \"tool_snapshots\"",
+        &format!("\n    }},\n    {theirs}\n  ],\n  \"tool_snapshots\""),
+    );
     put(&store, TALE, &changed);
     let log = reader(&store);
-    let texts: Vec<String> = log.messages(4..=9).unwrap().map(|message| message.unwrap().text()).collect();
+    let texts: Vec<String> =
+        log.messages(4..=9).unwrap().map(|message| message.unwrap().text()).collect();
     assert_eq!(texts, ["Theirs.", "Ours, edited."]);
     assert_eq!(log.findings()[0].code, Code::ChangedByOthers);
     let before = told(&log);

@@ -3,7 +3,8 @@
 use everturn::chatlog::{ChatError, ChatLog, ChatWriter, NewMark, import};
 
 use crate::support::{
-    EXAMPLE, TALE, at, document, example, exists, memory, path, put, read, reader, remove, tale, tell, told, tree, writer,
+    EXAMPLE, TALE, at, document, example, exists, memory, path, put, read, reader, remove, tale,
+    tell, told, tree, writer,
 };
 
 #[test]
@@ -27,7 +28,8 @@ fn the_example_is_never_written_when_nothing_changes() {
 fn what_is_added_looks_like_the_rest_and_everything_else_keeps_its_bytes() {
     let store = example();
     let mut log = writer(&store);
-    log.append(&tree(r#"{"type":"npc","name":"Kadomon","text":"Apples?","mood":"gruff"}"#), at(0)).unwrap();
+    log.append(&tree(r#"{"type":"npc","name":"Kadomon","text":"Apples?","mood":"gruff"}"#), at(0))
+        .unwrap();
     log.close().unwrap();
     let expected = EXAMPLE
         .replace("2023-05-18T14:30:00Z\",\n    \"series\"", "2026-01-01T10:00:00Z\",\n    \"series\"")
@@ -47,8 +49,13 @@ fn what_is_added_looks_like_the_rest_and_everything_else_keeps_its_bytes() {
 
 #[test]
 fn documents_of_any_style_keep_it() {
-    let message = |id: &str| format!(r#"{{"id":"{id}","timestamp":"2026-01-01T10:00:00Z","type":"ooc","content":{{"text":"é"}}}}"#);
-    let compact = format!(r#"{{"type":"chat-log","messages":[{},{}],"x":1.50}}"#, message("a"), message("b"));
+    let message = |id: &str| {
+        format!(
+            r#"{{"id":"{id}","timestamp":"2026-01-01T10:00:00Z","type":"ooc","content":{{"text":"é"}}}}"#
+        )
+    };
+    let compact =
+        format!(r#"{{"type":"chat-log","messages":[{},{}],"x":1.50}}"#, message("a"), message("b"));
     for (text, more) in [
         (compact.clone(), ""),
         (compact.replace("\"messages\":[", "\"messages\":[ ").replace("],\"x\"", " ],\"x\""), " "),
@@ -101,13 +108,19 @@ fn derived_values_follow_the_messages() {
 fn a_fold_changes_nothing_that_can_be_read() {
     let store = example();
     let mut log = writer(&store);
-    for words in ["One. <tool:update id=\"death-counter\" value=\"1\" reason=\"stabbed\">", "Two."] {
+    for words in ["One. <tool:update id=\"death-counter\" value=\"1\" reason=\"stabbed\">", "Two."]
+    {
         tell(&mut log, words, 5);
     }
     log.edit(2, "Another market.", at(6)).unwrap();
     log.regenerate(5, "Two again. <tool:add id=timeline-log value='Timeline 2'>", at(7)).unwrap();
-    log.add_mark(&NewMark { kind: "scene", name: "Alley", description: None, number: 4 }, at(8)).unwrap();
-    log.add_mark(&NewMark { kind: "bookmark", name: "Here", description: Some("x"), number: 5 }, at(8)).unwrap();
+    log.add_mark(&NewMark { kind: "scene", name: "Alley", description: None, number: 4 }, at(8))
+        .unwrap();
+    log.add_mark(
+        &NewMark { kind: "bookmark", name: "Here", description: Some("x"), number: 5 },
+        at(8),
+    )
+    .unwrap();
     log.delete(3, at(9)).unwrap();
     let before = told(log.log());
     assert_eq!(told(&reader(&store)), before);
@@ -117,7 +130,14 @@ fn a_fold_changes_nothing_that_can_be_read() {
     assert!(!exists(&store, "chats/tale.journal.jsonl"));
     let document = document(&store);
     assert_eq!(document["session"]["message_count"], 4);
-    assert_eq!(document["messages"][1]["metadata"]["edit_history"][0]["content"]["formatted_text"].as_str().unwrap().len() > 10, true);
+    assert_eq!(
+        document["messages"][1]["metadata"]["edit_history"][0]["content"]["formatted_text"]
+            .as_str()
+            .unwrap()
+            .len()
+            > 10,
+        true
+    );
     let marks = &document["bookmarks"][1]["tool_snapshot_ids"];
     assert_eq!(marks.as_array().unwrap().len(), 1, "{marks}");
 }
@@ -135,7 +155,11 @@ fn a_large_document_is_folded_in_pieces_with_the_same_result() {
         for (store, batch) in [(&small, u64::MAX), (&large, 700)] {
             let mut log = writer(store).with_limits(batch, 3000);
             for number in 0..20 {
-                tell(&mut log, &format!("Number {number}. <tool:update id=witch-factor value={number}>"), number);
+                tell(
+                    &mut log,
+                    &format!("Number {number}. <tool:update id=witch-factor value={number}>"),
+                    number,
+                );
             }
             log.edit(7, "Edited.", at(30)).unwrap();
             log.delete(9, at(31)).unwrap();
@@ -184,7 +208,11 @@ fn an_index_is_used_checked_and_never_needed() {
         let log = reader(&store);
         for number in [1, 17, 150, 300] {
             let id = format!("msg-{number:03}");
-            assert_eq!(log.message(number).unwrap().id().as_deref(), Some(id.as_str()), "byte {at}");
+            assert_eq!(
+                log.message(number).unwrap().id().as_deref(),
+                Some(id.as_str()),
+                "byte {at}"
+            );
             assert_eq!(log.find(&id).unwrap(), Some(number), "byte {at}");
         }
     }

@@ -1,8 +1,8 @@
 //! What a change reads and writes does not grow with the chat log; a look back does not read all of it.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use everturn::chatlog::{ChatLog, ChatWriter};
 use everturn::disk::{Listing, Stat};
@@ -134,8 +134,10 @@ fn a_log_without_an_index_gives_the_same_answers() {
         let log = ChatLog::open(&store, &path(TALE)).unwrap();
         let states: Vec<String> =
             (0..=3001).step_by(7).map(|number| log.states(number).unwrap().0.to_line()).collect();
-        let found: Vec<Option<u64>> =
-            (0..3010).step_by(11).map(|number| log.find(&format!("msg-{number:03}")).unwrap()).collect();
+        let found: Vec<Option<u64>> = (0..3010)
+            .step_by(11)
+            .map(|number| log.find(&format!("msg-{number:03}")).unwrap())
+            .collect();
         (states, found)
     };
     let before = answers();

@@ -5,6 +5,7 @@
 
 mod branches;
 mod check;
+mod context;
 mod crash;
 mod damage;
 mod document;

@@ -128,7 +128,9 @@ impl World {
         }
         let known = ["tool-snapshot-id-1", "session.message_count", "msg-00"];
         let findings = log.check().unwrap();
-        let new = findings.iter().filter(|finding| !known.iter().any(|known| finding.message.contains(known)));
+        let new = findings
+            .iter()
+            .filter(|finding| !known.iter().any(|known| finding.message.contains(known)));
         assert_eq!(new.count(), 0, "{findings:?}");
     }
 
@@ -166,14 +168,19 @@ fn run(seed: u64) {
         World { store, random: Random(seed), logs: BTreeMap::from([(tale, model)]), count: 0 };
     for _ in 0..12 {
         let pick = place(world.random.below(world.logs.len() as u64));
-        let (from, mut model) = world.logs.iter().nth(pick).map(|(path, model)| (path.clone(), model.clone())).unwrap();
+        let (from, mut model) =
+            world.logs.iter().nth(pick).map(|(path, model)| (path.clone(), model.clone())).unwrap();
         let limit = [600, 3000, 1 << 20][place(world.random.below(3))];
         let mut log = ChatWriter::open(&world.store, &from).unwrap().with_limits(limit, limit * 4);
         for _ in 0..6 {
             world.change(&mut log, &mut model);
         }
         world.compare(log.log(), &model);
-        if world.random.below(2) == 0 { log.close().unwrap() } else { log.release().unwrap() }
+        if world.random.below(2) == 0 {
+            log.close().unwrap()
+        } else {
+            log.release().unwrap()
+        }
         world.compare(&ChatLog::open(&world.store, &from).unwrap(), &model);
         world.logs.insert(from.clone(), model);
         if world.logs.len() < 5 && world.random.below(3) == 0 {

@@ -10,7 +10,9 @@ use everturn::tree::Tree;
 use everturn::view::Place;
 use serde_json::json;
 
-use crate::support::{TALE, at, document, example, memory, path, put, reader, tell, told, tree, writer};
+use crate::support::{
+    TALE, at, document, example, memory, path, put, reader, tell, told, tree, writer,
+};
 
 /// A store with a chat log that has a tool with a component of every kind.
 fn with_tool() -> (Arc<dyn Store>, ChatWriter) {
@@ -31,7 +33,8 @@ fn with_tool() -> (Arc<dyn Store>, ChatWriter) {
         ],
     });
     let mut new = NewLog::new("tale");
-    new.fields = Tree::from_value(&json!({"session": {"support_tools": [tool, {"id": "bare"}]}})).unwrap();
+    new.fields =
+        Tree::from_value(&json!({"session": {"support_tools": [tool, {"id": "bare"}]}})).unwrap();
     let writer = ChatWriter::create(&store, &new, at(0)).unwrap();
     (store, writer)
 }
@@ -62,8 +65,19 @@ fn tags_change_tools_in_their_order_and_leave_the_text() {
     assert_eq!(snapshots.len(), 1);
     assert_eq!(snapshots[0]["id"], "snapshot-0001");
     assert_eq!(snapshots[0]["message_id"], "msg-002");
-    let changes: Vec<String> = snapshots[0]["changes"].as_array().unwrap().iter()
-        .map(|change| format!("{} {}>{} {}", change["component_id"], change["previous_value"], change["new_value"], change["cause"]))
+    let changes: Vec<String> = snapshots[0]["changes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|change| {
+            format!(
+                "{} {}>{} {}",
+                change["component_id"],
+                change["previous_value"],
+                change["new_value"],
+                change["cause"]
+            )
+        })
         .collect();
     assert_eq!(changes[1], "\"hp\" 10>4 \"a fall\"");
     assert_eq!(changes[2], "\"hp\" 4>2 \"a rock\"");
@@ -78,14 +92,17 @@ fn what_is_not_understood_stays_in_the_text_and_is_reported() {
     let given = json!({"type": "narrator", "text": words});
     let changed = log.append(&Tree::from_value(&given).unwrap(), at(2)).unwrap();
     let told: Vec<&str> = changed.findings.iter().map(|finding| finding.message.as_str()).collect();
-    assert_eq!(told, [
-        "in message msg-001: a tool tag is not carried out: no tool has a component \"nobody\"",
-        "in message msg-001: a tool tag is not carried out: \"many\" is no number",
-        "in message msg-001: a tool tag is not carried out: only lists get elements",
-        "in message msg-001: a tool tag is not understood: it has no value",
-        "in message msg-001: a tool tag is not understood: tools have no \"dance\"",
-        "in message msg-001: component hp: 99 is off its scale",
-    ]);
+    assert_eq!(
+        told,
+        [
+            "in message msg-001: a tool tag is not carried out: no tool has a component \"nobody\"",
+            "in message msg-001: a tool tag is not carried out: \"many\" is no number",
+            "in message msg-001: a tool tag is not carried out: only lists get elements",
+            "in message msg-001: a tool tag is not understood: it has no value",
+            "in message msg-001: a tool tag is not understood: tools have no \"dance\"",
+            "in message msg-001: component hp: 99 is off its scale",
+        ]
+    );
     assert!(changed.findings.iter().all(|finding| finding.code == Code::OddTag));
     let text = log.log().message(1).unwrap().text();
     assert_eq!(text.matches("<tool:").count(), 5, "{text}");
@@ -101,9 +118,17 @@ fn what_is_not_understood_stays_in_the_text_and_is_reported() {
 fn tools_of_the_example_go_on_as_strings() {
     let store = example();
     let mut log = writer(&store);
-    tell(&mut log, "Dead. <tool:update id=\"death-counter\" value=\"1\" reason=\"Elsa\"><tool:add id=timeline-log value=\"Timeline 2\">", 5);
+    tell(
+        &mut log,
+        "Dead. <tool:update id=\"death-counter\" value=\"1\" reason=\"Elsa\"><tool:add id=timeline-log value=\"Timeline 2\">",
+        5,
+    );
     // Two changes in the same second are both there.
-    tell(&mut log, "Dead again. <tool:update id=\"death-counter\" value=\"2\"><tool:add id=timeline-log value=\"Timeline 3\">", 5);
+    tell(
+        &mut log,
+        "Dead again. <tool:update id=\"death-counter\" value=\"2\"><tool:add id=timeline-log value=\"Timeline 3\">",
+        5,
+    );
     for folded in [false, true] {
         if folded {
             log.fold().unwrap();
@@ -123,8 +148,13 @@ fn tools_of_the_example_go_on_as_strings() {
 fn states_in_the_shape_of_the_database_are_read_and_kept() {
     let store = example();
     let state = r#""state": {"death-counter": 3, "timeline-log": ["x"]}, "changes": {"death-counter": {"from": 2, "to": 3, "reason": "r"}}"#;
-    let snapshot = format!(r#"{{"id": "state-1", "timestamp": "2023-05-18 12:03:00", "message_id": "msg-003", "tool_id": "rezero-timeline-tracker", {state}}}"#);
-    let text = crate::support::EXAMPLE.replace("      \"changes\": []\n    }\n  ],", &format!("      \"changes\": []\n    }},\n    {snapshot}\n  ],"));
+    let snapshot = format!(
+        r#"{{"id": "state-1", "timestamp": "2023-05-18 12:03:00", "message_id": "msg-003", "tool_id": "rezero-timeline-tracker", {state}}}"#
+    );
+    let text = crate::support::EXAMPLE.replace(
+        "      \"changes\": []\n    }\n  ],",
+        &format!("      \"changes\": []\n    }},\n    {snapshot}\n  ],"),
+    );
     put(&store, TALE, &text);
     let mut log = writer(&store);
     tell(&mut log, "<tool:update id=death-counter value=4 reason=x>", 5);
@@ -137,17 +167,24 @@ fn states_in_the_shape_of_the_database_are_read_and_kept() {
 #[test]
 fn definitions_may_stand_in_files_of_their_own() {
     let store = memory();
-    put(&store, "tools/bell.json", r#"{"type": "support-tool", "components": [{"id": "tolls", "type": "numeric", "default_value": 0}]}"#);
+    put(
+        &store,
+        "tools/bell.json",
+        r#"{"type": "support-tool", "components": [{"id": "tolls", "type": "numeric", "default_value": 0}]}"#,
+    );
     put(&store, "tools/broken.json", "{");
     let mut new = NewLog::new("tale");
-    new.fields = tree(r#"{"session": {"support_tools": [{"id": "bell", "name": "Bell"}, {"id": "broken"}, {"id": "../x"}]}}"#);
+    new.fields = tree(
+        r#"{"session": {"support_tools": [{"id": "bell", "name": "Bell"}, {"id": "broken"}, {"id": "../x"}]}}"#,
+    );
     let mut log = ChatWriter::create(&store, &new, at(0)).unwrap();
     tell(&mut log, "Dong. <tool:update id=tolls value=1>", 1);
     assert_eq!(log.log().states(1).unwrap().0.to_value().unwrap()["bell"]["tolls"], 1);
     let (tools, findings) = log.log().tools().unwrap();
     assert_eq!((tools.len(), findings.len()), (3, 1));
     assert_eq!(findings[0].code, Code::BadDocument);
-    let changed = log.update_tool(&Tag::new(Action::Update, "tolls", "5", Some("by hand")), at(2)).unwrap();
+    let changed =
+        log.update_tool(&Tag::new(Action::Update, "tolls", "5", Some("by hand")), at(2)).unwrap();
     assert_eq!(changed.id, "snapshot-0002");
     assert_eq!(log.log().states(1).unwrap().0.to_value().unwrap()["bell"]["tolls"], 5);
     assert!(log.update_tool(&Tag::new(Action::Add, "tolls", "5", None), at(2)).is_err());
@@ -166,7 +203,9 @@ fn an_edit_keeps_what_was_there() {
     assert_eq!(message["metadata"]["is_edited"], true);
     let history = message["metadata"]["edit_history"].as_array().unwrap();
     assert_eq!(history.len(), 2);
-    assert!(history[0]["content"]["formatted_text"].as_str().unwrap().starts_with("<p>The bustling"));
+    assert!(
+        history[0]["content"]["formatted_text"].as_str().unwrap().starts_with("<p>The bustling")
+    );
     assert_eq!(history[1]["timestamp"], "2026-01-01T10:00:02Z");
     assert_eq!(message["metadata"]["tokens"], 150);
 }
@@ -177,15 +216,24 @@ fn a_message_told_anew_takes_the_tools_with_it() {
     tell(&mut log, "You wait.", 1);
     tell(&mut log, "You trip. <tool:update id=hp value=7>", 2);
     log.regenerate(2, "You leap. <tool:update id=mood value=proud>", at(3)).unwrap();
-    assert_eq!((state(&log, 2)["hp"].clone(), state(&log, 2)["mood"].clone()), (json!(10), json!("proud")));
+    assert_eq!(
+        (state(&log, 2)["hp"].clone(), state(&log, 2)["mood"].clone()),
+        (json!(10), json!("proud"))
+    );
     assert_eq!(log.log().message(2).unwrap().text(), "You leap.");
     for _ in 0..2 {
         log.choose(2, 1, at(4)).unwrap();
         assert_eq!(log.log().message(2).unwrap().text(), "You trip.");
-        assert_eq!((state(&log, 2)["hp"].clone(), state(&log, 2)["mood"].clone()), (json!(7), json!("calm")));
+        assert_eq!(
+            (state(&log, 2)["hp"].clone(), state(&log, 2)["mood"].clone()),
+            (json!(7), json!("calm"))
+        );
         log.choose(2, 1, at(5)).unwrap();
         assert_eq!(log.log().message(2).unwrap().text(), "You leap.");
-        assert_eq!((state(&log, 2)["hp"].clone(), state(&log, 2)["mood"].clone()), (json!(10), json!("proud")));
+        assert_eq!(
+            (state(&log, 2)["hp"].clone(), state(&log, 2)["mood"].clone()),
+            (json!(10), json!("proud"))
+        );
         log.fold().unwrap();
     }
     assert_eq!(state(&log, 1)["hp"], 10);
@@ -195,7 +243,8 @@ fn a_message_told_anew_takes_the_tools_with_it() {
     assert_eq!(state(&log, 2)["hp"], 10);
     assert!(log.choose(1, 2, at(7)).is_err());
     assert!(log.choose(3, 1, at(7)).is_err());
-    let metadata = log.log().message(1).unwrap().tree.at(&["metadata"]).unwrap().to_value().unwrap();
+    let metadata =
+        log.log().message(1).unwrap().tree.at(&["metadata"]).unwrap().to_value().unwrap();
     assert_eq!(metadata["is_regenerated"], true);
     assert_eq!(metadata["regeneration_history"][0]["content"]["text"], "You wait.");
 }
@@ -206,11 +255,23 @@ fn a_message_that_is_thrown_away_comes_back_with_all_that_was_its() {
         for fold in [false, true] {
             let (store, mut log) = with_tool();
             for number in 1..=4 {
-                tell(&mut log, &format!("Number {number}. <tool:update id=hp value={number}>"), number);
+                tell(
+                    &mut log,
+                    &format!("Number {number}. <tool:update id=hp value={number}>"),
+                    number,
+                );
             }
             for number in [2, 3] {
-                log.add_mark(&NewMark { kind: "bookmark", name: "b", description: None, number }, at(6)).unwrap();
-                log.add_mark(&NewMark { kind: "scene", name: "s", description: None, number }, at(6)).unwrap();
+                log.add_mark(
+                    &NewMark { kind: "bookmark", name: "b", description: None, number },
+                    at(6),
+                )
+                .unwrap();
+                log.add_mark(
+                    &NewMark { kind: "scene", name: "s", description: None, number },
+                    at(6),
+                )
+                .unwrap();
             }
             log.fold().unwrap();
             let before = told(log.log());
@@ -228,13 +289,20 @@ fn a_message_that_is_thrown_away_comes_back_with_all_that_was_its() {
             // Every message that is left has the states it had, but the one before what is gone has its states.
             for number in 1..=3_u64 {
                 let was = if number < place - 1 { number } else { number + 1 };
-                assert_eq!(left[usize::try_from(number - 1).unwrap()], states[usize::try_from(was - 1).unwrap()]);
+                assert_eq!(
+                    left[usize::try_from(number - 1).unwrap()],
+                    states[usize::try_from(was - 1).unwrap()]
+                );
             }
             assert!(log.restore("nothing", at(8)).is_err());
             let back = log.restore(&gone.name, at(8)).unwrap();
             assert_eq!(back.number, place);
             // Marks of one list may stand in another order.
-            let sorted = |text: &str| { let mut lines: Vec<String> = text.lines().map(str::to_owned).collect(); lines.sort(); lines };
+            let sorted = |text: &str| {
+                let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+                lines.sort();
+                lines
+            };
             assert_eq!(sorted(&told(log.log())), sorted(&before));
             assert_eq!(log.log().check().unwrap(), []);
             assert!(log.log().discarded().unwrap().is_empty());
@@ -249,8 +317,13 @@ fn what_is_shown_is_made_from_markdown_and_made_safe() {
     let store = example();
     let log = reader(&store);
     let shown = log.message(2).unwrap().formatted_text();
-    assert!(shown.starts_with("<p>The bustling sounds") && shown.contains("you're standing"), "{shown}");
-    assert!(log.message(1).unwrap().formatted_text().starts_with("<p>Welcome to Re:Zero - Beginning"));
+    assert!(
+        shown.starts_with("<p>The bustling sounds") && shown.contains("you're standing"),
+        "{shown}"
+    );
+    assert!(
+        log.message(1).unwrap().formatted_text().starts_with("<p>Welcome to Re:Zero - Beginning")
+    );
     let mut log = writer(&store);
     let given = json!({"type": "npc", "content": {"text": "x", "formatted_text": "<p onclick='a()'>hi<script>b()</script></p>"}});
     log.append(&Tree::from_value(&given).unwrap(), at(1)).unwrap();
@@ -266,19 +339,33 @@ fn the_common_view_has_messages_changes_and_states() {
     let chatlog = layout::find("chatlog").unwrap();
     let place = Place { id: "tale".to_owned(), path: path(TALE) };
     let summary = chatlog.summary(&store, &place).unwrap();
-    assert_eq!((summary.title.as_str(), summary.turns), ("Beginning Life in Another World", Some(4)));
+    assert_eq!(
+        (summary.title.as_str(), summary.turns),
+        ("Beginning Life in Another World", Some(4))
+    );
     assert_eq!(summary.updated, Some(at(5)));
     let reader = chatlog.open(&store, &place).unwrap();
     let mut entries = reader.entries(2..=4).unwrap();
     let all: Vec<_> = std::iter::from_fn(|| entries.next().map(Result::unwrap)).collect();
-    let shown: Vec<(u64, &str, &str)> = all.iter().map(|e| (e.seq, e.speaker.as_str(), e.kind.as_str())).collect();
-    assert_eq!(shown, [(2, "Narrator", "narrator"), (3, "Subaru Natsuki", "user"), (4, "Narrator", "narrator")]);
+    let shown: Vec<(u64, &str, &str)> =
+        all.iter().map(|e| (e.seq, e.speaker.as_str(), e.kind.as_str())).collect();
+    assert_eq!(
+        shown,
+        [(2, "Narrator", "narrator"), (3, "Subaru Natsuki", "user"), (4, "Narrator", "narrator")]
+    );
     let mut changes = reader.changes(0..=4).unwrap();
     let change = changes.next().unwrap().unwrap();
     assert_eq!((change.turn, change.scope.as_str()), (4, "tools"));
-    assert_eq!(change.delta.to_line(), r#"{"op":"set","path":["rezero-timeline-tracker","death-counter"],"value":"1","previousValue":"0"}"#);
+    assert_eq!(
+        change.delta.to_line(),
+        r#"{"op":"set","path":["rezero-timeline-tracker","death-counter"],"value":"1","previousValue":"0"}"#
+    );
     assert!(changes.next().is_none());
-    assert_eq!(reader.state(Some(3)).unwrap().get("tools").unwrap().to_value().unwrap()["rezero-timeline-tracker"]["death-counter"], "0");
+    assert_eq!(
+        reader.state(Some(3)).unwrap().get("tools").unwrap().to_value().unwrap()["rezero-timeline-tracker"]
+            ["death-counter"],
+        "0"
+    );
     assert!(reader.state(Some(5)).is_err());
     assert_eq!(reader.turn_of("msg-003").unwrap(), Some(3));
     assert_eq!(reader.marks().unwrap().len(), 2);

@@ -110,7 +110,11 @@ impl Entries<'_> {
                 line: None,
                 offset: None,
                 code: Code::BadRecord,
-                message: format!("message {} is {}, not an object", message.number, message.tree.kind()),
+                message: format!(
+                    "message {} is {}, not an object",
+                    message.number,
+                    message.tree.kind()
+                ),
             });
         }
         Entry {
@@ -149,7 +153,10 @@ struct Changes<'l> {
 }
 
 impl Changes<'_> {
-    fn read(&mut self, (place, message, offset): (u64, u64, Option<u64>)) -> Result<(), LayoutError> {
+    fn read(
+        &mut self,
+        (place, message, offset): (u64, u64, Option<u64>),
+    ) -> Result<(), LayoutError> {
         let log = self.log;
         let tree = match (offset, log.overlay.snapshots.get(&place)) {
             (Some(offset), _) => {

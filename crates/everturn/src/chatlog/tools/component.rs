@@ -100,7 +100,12 @@ impl Trigger {
     fn new(entry: &Tree, when: When) -> Trigger {
         let text = |key: &str| entry.string_at(&[key]);
         let action = text("action").unwrap_or_default();
-        Trigger { when, action, target: text("target"), message: text("message").unwrap_or_default() }
+        Trigger {
+            when,
+            action,
+            target: text("target"),
+            message: text("message").unwrap_or_default(),
+        }
     }
 
     /// `{threshold, condition: above|below|equal, …}`
@@ -132,7 +137,8 @@ impl Trigger {
                     (">", Relation::Above),
                     ("<", Relation::Below),
                 ];
-                let (sign, relation) = signs.iter().find(|(sign, _)| condition.starts_with(sign))?;
+                let (sign, relation) =
+                    signs.iter().find(|(sign, _)| condition.starts_with(sign))?;
                 let bound = condition.strip_prefix(sign)?.trim();
                 bound.parse::<f64>().ok()?;
                 When::Reaches(*relation, bound.to_owned())
@@ -148,7 +154,8 @@ impl Trigger {
             (When::Less, Some(before), Some(after)) => after < before,
             (When::Reaches(relation, bound), before, Some(after)) => {
                 let bound = bound.parse().unwrap_or(f64::NAN);
-                relation.holds(after, bound) && !before.is_some_and(|value| relation.holds(value, bound))
+                relation.holds(after, bound)
+                    && !before.is_some_and(|value| relation.holds(value, bound))
             }
             _ => false,
         }
@@ -188,7 +195,8 @@ fn text(value: &str) -> Tree {
 impl Component {
     /// The components of a definition.
     pub(crate) fn all(definition: &Tree) -> Vec<Component> {
-        let list = definition.at(&["components"]).or_else(|| definition.at(&["tool", "components"]));
+        let list =
+            definition.at(&["components"]).or_else(|| definition.at(&["tool", "components"]));
         let list = list.map(|list| list.children()).unwrap_or_default();
         list.iter().filter_map(|(_, entry)| Component::parse(entry)).collect()
     }
@@ -282,7 +290,11 @@ impl Component {
                     "false" | "off" | "no" | "0" => false,
                     _ => return Err(format!("{given:?} is neither on nor off")),
                 };
-                if was_text { Ok(text(given.trim())) } else { Tree::from_value(&on).map_err(|e| e.to_string()) }
+                if was_text {
+                    Ok(text(given.trim()))
+                } else {
+                    Tree::from_value(&on).map_err(|e| e.to_string())
+                }
             }
             ComponentKind::List => match Tree::parse(given) {
                 Ok(tree) if tree.kind() == Kind::Array => Ok(tree),
@@ -304,7 +316,8 @@ impl Component {
             _ => return Err("only lists get elements".to_owned()),
         };
         let elements = list.children();
-        let mut texts: Vec<String> = elements.iter().map(|(_, element)| element.to_line()).collect();
+        let mut texts: Vec<String> =
+            elements.iter().map(|(_, element)| element.to_line()).collect();
         texts.push(text(given).to_line());
         Tree::parse(format!("[{}]", texts.join(","))).map_err(|bad| bad.to_string())
     }
@@ -312,7 +325,8 @@ impl Component {
     /// What is odd about a value: that it is off its scale.
     pub(crate) fn outside(&self, value: &Tree) -> Option<String> {
         let number = number(value).filter(|_| self.kind.is_number())?;
-        let bound = |bound: &Option<String>| bound.as_ref().and_then(|bound| bound.parse::<f64>().ok());
+        let bound =
+            |bound: &Option<String>| bound.as_ref().and_then(|bound| bound.parse::<f64>().ok());
         let low = bound(&self.min).is_some_and(|min| number < min);
         let high = bound(&self.max).is_some_and(|max| number > max);
         (low || high).then(|| format!("{} is off its scale", plain(value)))

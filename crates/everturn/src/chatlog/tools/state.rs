@@ -176,7 +176,8 @@ mod tests {
 
     #[test]
     fn changes_are_read_in_both_shapes() {
-        let list = r#"{"changes":[{"component_id":"a","previous_value":1,"new_value":2,"cause":"c"}]}"#;
+        let list =
+            r#"{"changes":[{"component_id":"a","previous_value":1,"new_value":2,"cause":"c"}]}"#;
         let map = r#"{"state":{"a":2,"l":["x","y"]},
             "changes":{"a":{"from":1,"to":2,"reason":"c"},"l":{"action":"add","value":"y"}}}"#;
         let told = |text: &str| {

@@ -107,7 +107,9 @@ fn add(log: &ChatLog, list: &str, value: Tree) -> Result<Delta, ChatError> {
             let value = value.map_err(|bad| ChatError::input(bad.to_string()))?;
             Ok(Delta::set(Path::array([list]), value))
         }
-        Some(kind) => Err(ChatError::damaged(log.path(), format!("{list} is {kind}, not an array"))),
+        Some(kind) => {
+            Err(ChatError::damaged(log.path(), format!("{list} is {kind}, not an array")))
+        }
     }
 }
 
@@ -117,7 +119,9 @@ impl ChatWriter {
         let NewMark { kind, name, description, number } = *new;
         let message = self.log.message(number)?;
         let Some(message_id) = message.id() else {
-            return Err(ChatError::input(format!("message {number} has no id, and cannot be marked")));
+            return Err(ChatError::input(format!(
+                "message {number} has no id, and cannot be marked"
+            )));
         };
         let marks = self.log.marks()?;
         let free = |prefix: &str| {
@@ -149,7 +153,8 @@ impl ChatWriter {
             let kinds = MARKERS.join(", ");
             return Err(ChatError::input(format!("a mark is a bookmark, {kinds}, not {kind:?}")));
         };
-        let value = Tree::from_value(&value).map_err(|error| ChatError::input(error.to_string()))?;
+        let value =
+            Tree::from_value(&value).map_err(|error| ChatError::input(error.to_string()))?;
         let edits = vec![add(&self.log, list, value)?];
         self.write(vec![Op::Head { edits }], Vec::new(), &time)?;
         Ok(Changed { number, id, ..Changed::default() })
@@ -182,7 +187,10 @@ pub(super) fn remove(mark: &ChatMark) -> Delta {
 }
 
 /// The changes that take the marks of a message away, last ones first, and the marks themselves.
-pub(super) fn marks_of(log: &ChatLog, number: u64) -> Result<(Vec<ChatMark>, Vec<Delta>), ChatError> {
+pub(super) fn marks_of(
+    log: &ChatLog,
+    number: u64,
+) -> Result<(Vec<ChatMark>, Vec<Delta>), ChatError> {
     let mut marks = log.marks()?;
     marks.retain(|mark| mark.number == Some(number));
     marks.sort_by_key(|mark| (mark.list, std::cmp::Reverse(mark.at)));

@@ -58,7 +58,12 @@ impl ChatWriter {
 
     /// Takes back an earlier telling of a message, counted from 1, oldest first. The present one takes its place in the
     /// history. If the message is the last one, tools get the states that go with the telling.
-    pub fn choose(&mut self, number: u64, which: u64, now: Timestamp) -> Result<Changed, ChatError> {
+    pub fn choose(
+        &mut self,
+        number: u64,
+        which: u64,
+        now: Timestamp,
+    ) -> Result<Changed, ChatError> {
         let at = now.to_string();
         let message = self.log.message(number)?;
         let is_last = number == self.log.len();
@@ -92,7 +97,9 @@ impl ChatWriter {
             line: None,
             offset: None,
             code: Code::OddTag,
-            message: format!("in message {id}: {count} tool tags are not carried out, for others follow it"),
+            message: format!(
+                "in message {id}: {count} tool tags are not carried out, for others follow it"
+            ),
         };
         (count > 0).then(|| finding(count)).into_iter().collect()
     }
@@ -110,7 +117,7 @@ impl ChatWriter {
         ops.extend(more);
         self.write(ops, Vec::new(), &now.to_string())?;
         let id = message.id().unwrap_or_default();
-        self.fold_if_due()?;
-        Ok(Changed { number: message.number, id, fired: Vec::new(), findings })
+        let overdue = self.fold_if_due();
+        Ok(Changed { number: message.number, id, fired: Vec::new(), findings, overdue })
     }
 }

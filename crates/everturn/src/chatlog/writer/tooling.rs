@@ -83,7 +83,12 @@ impl Bench {
                 let before = state.get(&component).cloned().unwrap_or_else(Tree::null);
                 if !before.is_same(&after) {
                     state.set(&component, after.clone());
-                    changes.push(ToolChange { component, before, after, cause: Some(cause.to_owned()) });
+                    changes.push(ToolChange {
+                        component,
+                        before,
+                        after,
+                        cause: Some(cause.to_owned()),
+                    });
                 }
             }
             if !changes.is_empty() {
@@ -186,7 +191,8 @@ impl ChatWriter {
             let Some(state) = bench.states.get(tool) else { continue };
             let id = self.free_id(List::Snapshots, "snapshot", 4, number)?;
             // Two snapshots of one message must not get the same id.
-            number = id.rsplit('-').next().and_then(|digits| digits.parse().ok()).unwrap_or(number + 1);
+            number =
+                id.rsplit('-').next().and_then(|digits| digits.parse().ok()).unwrap_or(number + 1);
             last += 1;
             let quoted = |text: &str| Tree::from_value(text).map(|tree| tree.to_line());
             let texts = [quoted(&id), quoted(at), quoted(message), quoted(tool)];
@@ -236,7 +242,8 @@ impl ChatWriter {
         if !ops.is_empty() {
             self.write(ops, Vec::new(), &at)?;
         }
-        Ok(Changed { number, id: made.unwrap_or_default(), fired, findings })
+        let id = made.unwrap_or_default();
+        Ok(Changed { number, id, fired, findings, overdue: None })
     }
 }
 
@@ -245,6 +252,13 @@ impl Tag {
     #[must_use]
     pub fn new(action: Action, component: &str, value: &str, reason: Option<&str>) -> Tag {
         let reason = reason.map(str::to_owned);
-        Tag { span: 0..0, action, id: component.to_owned(), value: value.to_owned(), reason, tool: None }
+        Tag {
+            span: 0..0,
+            action,
+            id: component.to_owned(),
+            value: value.to_owned(),
+            reason,
+            tool: None,
+        }
     }
 }

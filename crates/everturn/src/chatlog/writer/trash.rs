@@ -48,7 +48,8 @@ impl ChatLog {
             let Some(name) = entry.name.as_str().strip_suffix(".json") else { continue };
             let file = self.files.trash.join(&entry.name);
             let bytes = self.store.read(&file, 0..u64::MAX)?;
-            let text = String::from_utf8(bytes).map_err(|error| ChatError::damaged(&file, error))?;
+            let text =
+                String::from_utf8(bytes).map_err(|error| ChatError::damaged(&file, error))?;
             let tree = Tree::parse(text).map_err(|bad| ChatError::damaged(&file, bad))?;
             let number = tree.text_at(&["number"]).and_then(|text| text.parse().ok());
             let message = tree.at(&["message"]);
@@ -180,7 +181,8 @@ impl ChatWriter {
             for (_, mark) in marks {
                 let kind = if kind == "bookmarks" { "bookmark" } else { "chapter" };
                 let edit = put_back(&self.log, kind, mark)?;
-                apply(&mut plan.head, &edit).map_err(|error| ChatError::input(error.to_string()))?;
+                apply(&mut plan.head, &edit)
+                    .map_err(|error| ChatError::input(error.to_string()))?;
             }
         }
         plan.inserts.insert(number, kept.message);
