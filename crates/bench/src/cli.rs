@@ -7,8 +7,10 @@ use clap::{Args, Parser, Subcommand, value_parser};
 use thiserror::Error;
 
 use crate::chatlog::{Chats, ChatsError, Fold};
+use crate::campaign::{self, Campaign, CampaignError};
 use crate::files;
 use crate::game::{self, Game, GameError, Task};
+use crate::homes::{Homes, HomesError};
 use crate::machine::Machine;
 use crate::peer::{PeerError, Row, Scenario};
 use crate::peers::ROWS;
@@ -39,6 +41,11 @@ enum Command {
     /// Fold a chat log and print the peak of memory; `chatlog` starts this
     #[command(hide = true)]
     ChatlogFold(Fold),
+    /// Measure how long it takes to list the sessions of an agent's home
+    Homes(Homes),
+    /// Measure what a turn of a campaign costs, and whether that grows with the campaign
+    #[command(after_long_help = campaign::JSON_SHAPE)]
+    Campaign(Campaign),
     /// Do one operation and print the peak of memory; `game` starts this
     #[command(hide = true)]
     GameMemory(Task),
@@ -97,6 +104,12 @@ pub(crate) enum CliError {
     /// The chat logs could not be measured.
     #[error(transparent)]
     Chats(#[from] ChatsError),
+    /// The home could not be measured.
+    #[error(transparent)]
+    Homes(#[from] HomesError),
+    /// The campaign could not be measured.
+    #[error(transparent)]
+    Campaign(#[from] CampaignError),
     /// The operation whose memory was to be measured failed.
     #[error("the operation failed")]
     Memory(#[source] PeerError),
@@ -120,6 +133,8 @@ impl Cli {
                 let peak = fold.execute()?;
                 Ok(writeln!(out, "{}", peak.map_or_else(String::new, |peak| peak.to_string()))?)
             }
+            Command::Homes(homes) => Ok(homes.execute(out, progress)?),
+            Command::Campaign(campaign) => Ok(campaign.execute(out, progress)?),
             Command::GameMemory(task) => {
                 let peak = task.execute().map_err(CliError::Memory)?;
                 Ok(writeln!(out, "{}", peak.map_or_else(String::new, |peak| peak.to_string()))?)

@@ -16,6 +16,8 @@ mod stats;
 mod game;
 
 mod chatlog;
+mod campaign;
+mod homes;
 
 mod machine;
 mod report;

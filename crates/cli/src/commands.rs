@@ -10,7 +10,9 @@ mod check;
 mod commit;
 mod complete;
 mod completions;
+mod config;
 mod context;
+mod credentials;
 mod diff;
 mod edit;
 mod fork;
@@ -18,9 +20,13 @@ mod import;
 mod ls;
 mod man;
 mod mark;
+mod mission;
 mod new;
 mod pause;
+mod permissions;
+mod plan;
 mod play;
+mod project;
 mod purge;
 mod regenerate;
 mod repair;
@@ -28,6 +34,7 @@ mod replay;
 mod restore;
 mod resume;
 mod rewind;
+mod run;
 mod scene;
 mod settings;
 mod show;
@@ -103,6 +110,13 @@ registry! {
     Trash => trash,
     Restore => restore,
     Purge => purge,
+    Config => config,
+    Credentials => credentials,
+    Run => run,
+    Project => project,
+    Mission => mission,
+    Plan => plan,
+    Permissions => permissions,
     Check => check,
     Repair => repair,
     Import => import,

@@ -53,6 +53,7 @@ pub(crate) use log::StoreSource;
 pub use meta::NewSession;
 pub use migrate::{Imported, Migration, Note};
 pub use names::Status;
+pub(crate) use names::below;
 pub use repair::{Action, Repair, plan_repair, repair, undo_repair};
 pub use retention::{Keep, Retention, SnapshotEntry, retain};
 pub use scenes::{NewScene, SceneEnd};

@@ -35,6 +35,7 @@ use jiff::Timestamp;
 
 use crate::archive::Progress;
 use crate::finding::{Code, Finding};
+use crate::repairs::Repair;
 use crate::store::Store;
 use crate::view::{
     Branch, Change, Entry, Forking, Mark, New, NewMark, Place, Places, Revision, Staged, State,
@@ -45,8 +46,13 @@ pub use error::LayoutError;
 pub(crate) use error::chain;
 
 /// Every layout there is.
-pub static ALL: &[&dyn Layout] =
-    &[&crate::game::GameLayout, &crate::campaign::CampaignLayout, &crate::chatlog::ChatLayout];
+pub static ALL: &[&dyn Layout] = &[
+    &crate::game::GameLayout,
+    &crate::campaign::CampaignLayout,
+    &crate::codelia::CodeliaLayout,
+    &crate::linggen::LinggenLayout,
+    &crate::chatlog::ChatLayout,
+];
 
 /// The layout of that name.
 #[must_use]
@@ -61,6 +67,12 @@ pub trait Layout: Send + Sync {
 
     /// Whether it counts its sessions, and finds the id of a new one that is given none.
     fn numbers_sessions(&self) -> bool {
+        false
+    }
+
+    /// Whether [`Layout::list`] tells only what names tell, so that a long list opens no files. What
+    /// [`Layout::summary`] says about a session is more then.
+    fn lists_names_only(&self) -> bool {
         false
     }
 
@@ -206,6 +218,39 @@ pub trait Layout: Send + Sync {
     fn purge(&self, store: &Arc<dyn Store>, trashed: &[Trashed]) -> Result<(), LayoutError> {
         let _ = (store, trashed);
         Err(self.not_offered("emptying the trash"))
+    }
+
+    /// What a repair of a session would do.
+    fn plan_repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        let _ = (store, place, now);
+        Err(self.not_offered("repairs"))
+    }
+
+    /// Mends what is wrong with a session, and keeps every original.
+    fn repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        let _ = (store, place, now);
+        Err(self.not_offered("repairs"))
+    }
+
+    /// Takes back the newest repair of a session that was not taken back yet.
+    fn undo_repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        let _ = (store, place, now);
+        Err(self.not_offered("taking repairs back"))
     }
 
     /// The error for what the layout does not offer.

@@ -18,13 +18,19 @@
 //! - [`disk`]: what is asked of a disk; the real one, and one that crashes on request.
 //! - [`store`]: batches of changes to files that happen whole or not at all.
 //! - [`archive`]: a directory as a `tar.gz`, and back, without trusting the archive.
+//! - [`repairs`]: changes of sessions that keep every original, and can be taken back.
 //! - [`view`]: sessions, entries and states as every layout shows them.
+//! - [`home`]: where a program keeps its files.
+//! - [`config`]: settings in layers, and which layer a value comes from.
+//! - [`secrets`]: keys and tokens, kept to their owner and never shown.
 //! - [`layout`]: the kinds of sessions there are, behind one shape.
 //! - [`game`]: game sessions of turns, changes, snapshots and scenes.
 //! - [`campaign`]: campaigns of turns, with the rules that make one.
+//! - [`codelia`]: the home of a coding agent, sessions of messages with an index.
 //! - [`markup`]: Markdown as HTML, and HTML that is safe to show.
 //! - [`chatlog`]: chat logs of messages, tool snapshots and marks.
 //! - [`chatlog_import`]: chat logs out of the database of the program that plays them.
+//! - [`linggen`]: the home of a coding agent: projects, sessions, runs, missions, plans.
 //! - [`check`]: what is wrong with the files of a directory.
 
 #[cfg(not(unix))]
@@ -62,7 +68,15 @@ pub mod store;
 
 pub mod archive;
 
+pub mod repairs;
+
 pub mod view;
+
+pub mod home;
+
+pub mod config;
+
+pub mod secrets;
 
 pub mod layout;
 
@@ -74,16 +88,17 @@ mod staging;
 
 mod shelf;
 
-mod keeper;
-
 pub mod game;
 
 pub mod campaign;
+
+pub mod codelia;
 
 pub mod markup;
 
 pub mod chatlog;
 
 pub mod chatlog_import;
+pub mod linggen;
 
 pub mod check;

@@ -1,5 +1,7 @@
 //! `everturn append`: the next turn of a session.
 
+use std::time::Duration;
+
 use everturn::layout::{Editor, LayoutError};
 use serde_json::json;
 
@@ -30,6 +32,10 @@ A turn of a game:
   and increment. Besides, "narration" is what there is to read, and "turnId"
   makes sure that the turn gets this number. Other fields are kept.
 
+A message of Codelia:
+  {"role":"user","content":"List the files."}
+  or {"messages":[…]} for several that are stored together.
+
 A message of a chat log:
   {"type":"npc","name":"Luna","text":"You came back."}
   or all of its fields: id, timestamp, type, sender, content, metadata. Types are
@@ -46,6 +52,10 @@ pub(crate) struct Args {
     /// Each line of the input is a turn
     #[arg(long)]
     lines: bool,
+
+    /// How long to wait for another process that is writing to the session
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    wait: u16,
 
     /// The input is the text of a message of this type, such as narrator
     #[arg(long = "type", value_name = "TYPE", conflicts_with = "lines")]
@@ -89,7 +99,8 @@ fn refused(cause: LayoutError) -> Error {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
-    let (found, mut editor) = context.edit(&args.session)?;
+    let (found, mut editor) =
+        context.edit_within(&args.session, Duration::from_secs(args.wait.into()))?;
     let done = append(args, &mut *editor, context);
     // What was stored before a bad line is finished as if the line had not been there.
     // After a single turn only the turn is written, so that its cost does not grow with the session.

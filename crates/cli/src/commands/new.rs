@@ -1,5 +1,7 @@
 //! `everturn new`: a new session.
 
+use std::path::PathBuf;
+
 use everturn::delta::{Delta, Path};
 use everturn::layout::{self, Editor, Layout, LayoutError};
 use everturn::store::StoreError;
@@ -13,7 +15,7 @@ use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::json::Object;
 use crate::sessions::Root;
-use crate::{input, settings};
+use crate::{homes, input, linggen, settings};
 
 /// Make a new session
 ///
@@ -34,6 +36,13 @@ The fields of a game:
 The fields of a campaign:
   {"party":["pc_001","pc_002"],"actor":"pc_001","world":"world_001","map":"map_001"}
   all of them optional, and these their defaults; the id is the next camp_NNNN.
+
+The fields of a session of Linggen:
+  {"project":"/work/app","title":"…"}
+  without project, it is the directory you are in.
+
+The fields of a session of Codelia:
+  {"meta":{"codelia_workspace_root":"/work/app"}}
 
 The fields of a chat log:
   any part of the document, such as {"session":{"support_tools":[…]}}, and
@@ -89,6 +98,10 @@ pub(crate) struct Args {
     /// The map of a campaign
     #[arg(long, value_name = "ID")]
     map: Option<String>,
+
+    /// The directory of the project that a session of Linggen belongs to
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
 }
 
 impl Args {
@@ -111,9 +124,14 @@ impl Args {
     fn fields(&self, layout: &dyn Layout) -> Result<Tree, Error> {
         let from_stdin = self.stdin || self.dash.is_some();
         let mut fields = if from_stdin { input::object()? } else { Tree::object() };
-        for (of, key, value) in self.options() {
+        let mut options = self.options();
+        let is_linggen = layout.name() == "linggen";
+        if self.project.is_some() || (is_linggen && fields.at(&["project"]).is_none()) {
+            let project = linggen::project_path(self.project.as_deref())?;
+            options.push(("linggen", "project", project.as_str().into()));
+        }
+        for (of, key, value) in options {
             if layout.name() != of {
-                let of = if of == "campaign" { "campaigns" } else { "chat logs" };
                 let what = format!("--{key} is for {of}, not for a {}", layout.name());
                 return Err(Error::new(Exit::Request, what).hint("everturn new --help"));
             }
@@ -177,7 +195,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let fields = args.fields(layout)?;
     let id = args.id.clone().or_else(|| fields.string_at(&["sessionId"]));
     let new = New { id: String::new(), name: args.name.clone(), config, fields };
-    let root = Root::create(&settings::root(context.root.as_deref())?)?;
+    let root = Root::create(&homes::root(context.root.as_deref(), Some(layout.name()))?)?;
     let editor = create(layout, &root, new, id).map_err(|error| match error {
         LayoutError::Request { what } => {
             Error::new(Exit::Request, what).hint("everturn new --help")

@@ -1,20 +1,16 @@
 //! `everturn repair`: what is wrong with a session is mended, and every original kept.
 
-use everturn::campaign;
-use everturn::chatlog::{self, ChatError, ChatLayout};
 use everturn::finding::Severity;
-use everturn::game::{Action, Repair, plan_repair, repair, undo_repair};
-use everturn::layout::{Layout, LayoutError};
-use everturn::names::{FilePath, SessionId};
+use everturn::repairs::Repair;
 use serde_json::json;
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::Stop;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::{games, settings};
+use crate::settings;
 
-/// Mend a damaged game session, campaign or chat log, and keep every original
+/// Mend a damaged session, and keep every original
 ///
 /// Moves lines that are no records out of the logs, works out states and metadata anew from snapshots and
 /// changes, and sets bad snapshots and indexes aside. Turns are never renumbered. All that is changed or
@@ -26,7 +22,7 @@ Examples:
   everturn repair session-abc123
   everturn repair --undo session-abc123")]
 pub(crate) struct Args {
-    /// The id of the session
+    /// The session: an id or the beginning of one, a path, or `latest`
     #[arg(value_name = "SESSION")]
     session: String,
 
@@ -56,7 +52,7 @@ fn status(args: &Args, done: &Repair) -> String {
     }
 }
 
-fn print(args: &Args, context: &mut Context, done: &Repair) -> Result<(), Stop> {
+fn print(args: &Args, context: &mut Context, session: &str, done: &Repair) -> Result<(), Stop> {
     if context.json {
         let actions: Vec<_> = done
             .actions
@@ -64,7 +60,7 @@ fn print(args: &Args, context: &mut Context, done: &Repair) -> Result<(), Stop> 
             .map(|action| json!({"file": action.file.as_str(), "what": action.what}))
             .collect();
         let document = json!({
-            "session": args.session, "dryRun": args.dry_run, "undo": args.undo, "actions": actions,
+            "session": session, "dryRun": args.dry_run, "undo": args.undo, "actions": actions,
             "findings": done.findings.len(), "kept": done.kept.as_ref().map(|kept| kept.as_str()),
         });
         return writeln!(context.out, "{document}");
@@ -77,77 +73,23 @@ fn print(args: &Args, context: &mut Context, done: &Repair) -> Result<(), Stop> 
     Ok(())
 }
 
-/// A campaign is not mended like a game.
-fn run_campaign(args: &Args, context: &mut Context, id: &SessionId) -> Result<Exit, Stop> {
-    let root = context.root.clone();
-    let done = if args.dry_run {
-        campaign::plan_repair(&games::look(root.as_deref())?, id).map_err(Error::from)?
-    } else {
-        let (file_store, store) = games::open(root.as_deref())?;
-        let mend = if args.undo { campaign::undo_repair } else { campaign::repair };
-        let done = mend(&store, id, settings::now()).map_err(Error::from)?;
-        drop(store);
-        file_store.close().map_err(Error::from)?;
-        done
-    };
-    let actions = done.mendings.into_iter().map(|done| Action { file: done.file, what: done.what });
-    let (actions, kept) = (actions.collect(), done.kept);
-    let store = games::look(root.as_deref())?;
-    let left = campaign::Campaign::open(store, id).and_then(|campaign| campaign.check());
-    let findings = left.map_err(Error::from)?;
-    print(args, context, &Repair { actions, findings, kept })?;
-    Ok(Exit::Fine)
-}
-
-/// A chat log is a file, wherever it is below the root.
-fn run_chat_log(args: &Args, context: &mut Context, path: &FilePath) -> Result<Exit, Stop> {
-    let failed = |error: ChatError| Error::from(LayoutError::from(error));
-    let root = context.root.clone();
-    let done = if args.dry_run {
-        chatlog::plan_repair(&games::look(root.as_deref())?, path).map_err(failed)?
-    } else {
-        let (file_store, store) = games::open(root.as_deref())?;
-        let now = settings::now();
-        let done = match args.undo {
-            true => chatlog::undo_repair(&store, path, now),
-            false => chatlog::repair(&store, path, now),
-        };
-        let done = done.map_err(failed)?;
-        drop(store);
-        file_store.close().map_err(Error::from)?;
-        done
-    };
-    print(args, context, &done)?;
-    Ok(Exit::Fine)
-}
-
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
-    let store = games::look(context.root.as_deref())?;
-    let logs = ChatLayout.places(&store).map_err(Error::from)?.places;
-    if let Some(log) = logs.iter().find(|log| log.id == args.session) {
-        return run_chat_log(args, context, &log.path);
-    }
-    let id = SessionId::parse(&args.session).map_err(Error::from)?;
-    let root = context.root.clone();
-    let campaigns = campaign::list(&games::look(root.as_deref())?).map_err(Error::from)?;
-    if campaigns.contains(&id) {
-        return run_campaign(args, context, &id);
-    }
-    if args.dry_run {
-        let store = games::look(root.as_deref())?;
-        let planned = plan_repair(&store, &id).map_err(Error::from)?;
-        print(args, context, &planned)?;
-        return Ok(Exit::Fine);
-    }
-    let (file_store, store) = games::open(root.as_deref())?;
-    let done = if args.undo {
-        undo_repair(&store, &id, settings::now())
-    } else {
-        repair(&store, &id, settings::now())
+    let found = match args.dry_run {
+        true => context.find_to_read(&args.session)?,
+        false => context.find_to_write(&args.session)?,
     };
-    let done = done.map_err(Error::from)?;
+    let (store, place, now) = (found.root.store(), &found.place, settings::now());
+    let done = match (args.dry_run, args.undo) {
+        (true, _) => found.layout.plan_repair(&store, place, now),
+        (false, true) => found.layout.undo_repair(&store, place, now),
+        (false, false) => found.layout.repair(&store, place, now),
+    };
+    let done = done.map_err(|error| found.failed(error))?;
+    let session = found.place.id.clone();
     drop(store);
-    file_store.close().map_err(Error::from)?;
-    print(args, context, &done)?;
+    if !args.dry_run {
+        found.root.close()?;
+    }
+    print(args, context, &session, &done)?;
     Ok(Exit::Fine)
 }

@@ -4,7 +4,9 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod campaigns;
 mod check;
+mod codelia;
 mod everturn;
 mod kills;
 mod large;

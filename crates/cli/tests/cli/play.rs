@@ -197,3 +197,119 @@ fn nothing_that_was_stored_can_drive_the_terminal() {
     assert!(!printed.contains(wrong), "{printed:?}");
     assert!(printed.contains("\\u{1b}]0;gone\\u{7}\\u{9b}2J\\r!"), "{printed}");
 }
+
+/// An endpoint that gives these answers, one for each connection, after so many milliseconds.
+fn endpoint(answers: Vec<(u64, String)>) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for (wait, answer) in answers {
+            let (mut stream, _) = listener.accept().unwrap();
+            std::thread::spawn(move || {
+                let (mut request, mut buffer) = (Vec::new(), [0; 4096]);
+                while !request.ends_with(b"}") {
+                    let count = std::io::Read::read(&mut stream, &mut buffer).unwrap();
+                    request.extend_from_slice(&buffer[..count]);
+                }
+                std::thread::sleep(std::time::Duration::from_millis(wait));
+                // Whoever has stopped waiting is gone.
+                std::io::Write::write_all(&mut stream, answer.as_bytes()).ok();
+            });
+        }
+    });
+    url
+}
+
+fn streamed(text: &str) -> String {
+    let content = serde_json::json!({"assistant_text": text}).to_string();
+    let (first, rest) = content.split_at(content.len() / 2);
+    let event = |piece: &str| {
+        let delta = serde_json::json!({"choices": [{"delta": {"content": piece}}]});
+        format!("data: {delta}\n\n")
+    };
+    let body = format!("{}{}data: [DONE]\n\n", event(first), event(rest));
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
+}
+
+fn refused(status: &str) -> String {
+    format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+}
+
+fn with_model(url: &str) -> Vec<&str> {
+    [&WORDS[..], &["--narrator", "openai", "--model", "m", "--narrator-url", url]].concat()
+}
+
+const TALE: &str = "A torch flares up, and for a moment the whole hall stands there as it was when the last \
+                    of them left it.\n\nThen it is \u{1b}[31mdark.";
+
+#[test]
+fn a_model_is_shown_while_it_tells_and_a_line_that_failed_is_sent_again() {
+    let url =
+        endpoint(vec![(0, refused("401 No")), (0, streamed(TALE)), (0, streamed("Silence."))]);
+    let dir = tempfile::tempdir().unwrap();
+    let steps = [
+        "[0] ",
+        "I light a torch.\r",
+        "does not accept the key",
+        "",
+        "Enter or /retry sends it again",
+        "",
+        "[0] ",
+        "\r",
+        "A torch flares up",
+        "",
+        "[1] ",
+        "wait\r",
+        "Silence.",
+        "",
+        "[2] ",
+        "/quit\r",
+    ];
+    let run = on_terminal(dir.path(), &with_model(&url), &steps);
+    assert!(run.found.iter().all(|found| *found), "{:?}\n{}", run.found, run.seen);
+    let seen = plain(&run.seen);
+    assert_eq!(seen.matches("A torch flares up").count(), 1, "{seen}");
+    assert!(seen.contains("stands there as it was when the\nlast of them left it."), "{seen}");
+    assert!(seen.contains("Then it is \\u{1b}[31mdark.\n"), "{seen}");
+    assert_eq!(rows(dir.path()), ["I light a torch.", "wait"]);
+}
+
+#[test]
+fn ctrl_c_ends_the_wait_for_a_narrator_and_the_line_is_kept() {
+    let url = endpoint(vec![(20_000, streamed("Too late.")), (0, streamed("Silence."))]);
+    let dir = tempfile::tempdir().unwrap();
+    let steps = [
+        "[0] ",
+        "I wait.\r",
+        "Ctrl-C ends the wait",
+        "\u{3}",
+        "you stopped waiting",
+        "",
+        "[0] ",
+        "/retry\r",
+        "Silence.",
+        "",
+        "[1] ",
+        "\u{4}",
+    ];
+    let start = std::time::Instant::now();
+    let run = on_terminal(dir.path(), &with_model(&url), &steps);
+    assert!(run.found.iter().all(|found| *found), "{:?}\n{}", run.found, run.seen);
+    assert_eq!(run.exit, 0);
+    assert!(start.elapsed().as_secs() < 19, "the wait was ended");
+    assert_eq!(rows(dir.path()), ["I wait."]);
+}
+
+#[test]
+fn through_a_pipe_a_model_that_is_down_ends_with_1_and_nothing_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let url = endpoint(vec![(0, refused("401 No")), (0, streamed(TALE))]);
+    let mut everturn = command(dir.path());
+    everturn.args(with_model(&url));
+    let output = run(everturn, "I light a torch.\n/retry\n");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{printed}");
+    assert!(printed.contains("does not accept the key"), "{printed}");
+    assert!(printed.contains("stands there as it was when the\nlast of them"), "{printed}");
+    assert_eq!(rows(dir.path()), ["I light a torch."]);
+}

@@ -9,6 +9,7 @@ use super::narrator::NarratorError;
 use crate::archive::ArchiveError;
 use crate::delta::DeltaError;
 use crate::names::{FilePath, NameError, SessionId};
+use crate::repairs::RepairError;
 use crate::store::StoreError;
 
 /// Why a campaign could not do what was asked. Nothing was changed.
@@ -118,6 +119,17 @@ pub enum CampaignError {
     /// A change does not fit the document, because parts of it have the wrong shape.
     #[error("the campaign's document does not have the shape that a change needs")]
     Shape(#[from] DeltaError),
+}
+
+impl From<RepairError> for CampaignError {
+    fn from(error: RepairError) -> CampaignError {
+        match error {
+            RepairError::Store(error) => CampaignError::Store(error),
+            RepairError::Name(error) => CampaignError::Name(error),
+            RepairError::Damaged { file, reason } => CampaignError::Damaged { file, reason },
+            other => CampaignError::input(other.to_string()),
+        }
+    }
 }
 
 impl From<ArchiveError> for CampaignError {

@@ -11,9 +11,9 @@ use super::log::{Change, Record};
 use super::names::{CampaignFile, campaign_dir};
 use super::session::{Campaign, read_if_there};
 use super::stored::Stored;
-use crate::keeper::{self, Keeper};
 use crate::lines::{Item, Scan};
 use crate::names::{FilePath, SessionId};
+use crate::repairs::{self, Action, Keeper};
 use crate::store::{Store, StoreError};
 use crate::tree::Tree;
 
@@ -65,15 +65,17 @@ pub fn repair(
     id: &SessionId,
     now: Timestamp,
 ) -> Result<Repair, CampaignError> {
-    let trash = keeper::new_place(store, id, now)?;
+    let trash = repairs::new_place(store, id, now)?;
     let writer = store.lock(&[campaign_dir(id), trash.clone()])?;
     let mut repair = plan_repair(store, id)?;
     if repair.mendings.is_empty() {
         writer.release()?;
         return Ok(repair);
     }
-    let told = repair.mendings.iter().map(|done| format!("{}: {}", done.file, done.what));
-    let mut keeper = Keeper::new(store, &*writer, &trash, id, told.collect(), now);
+    let action =
+        |Mending { file, what, .. }: &Mending| Action { file: file.clone(), what: what.clone() };
+    let actions: Vec<Action> = repair.mendings.iter().map(action).collect();
+    let mut keeper = Keeper::new(store, &*writer, &trash, id, &actions, now);
     for Mending { file, after, .. } in &repair.mendings {
         match after {
             Some(bytes) => keeper.write(file, bytes.clone())?,
@@ -93,13 +95,9 @@ pub fn undo_repair(
     id: &SessionId,
     now: Timestamp,
 ) -> Result<Repair, CampaignError> {
-    let (done, trash) = keeper::undo(store, id, &[campaign_dir(id)], now)?;
-    let mending = |(file, what): (FilePath, &str)| {
-        let what = what.to_owned();
-        Mending { file, what, after: None }
-    };
-    let mendings = done.into_iter().map(mending).collect();
-    Ok(Repair { mendings, kept: Some(trash) })
+    let done = repairs::take_back(store, id, &[campaign_dir(id)], now)?;
+    let mending = |Action { file, what }| Mending { file, what, after: None };
+    Ok(Repair { mendings: done.actions.into_iter().map(mending).collect(), kept: done.kept })
 }
 
 /// A log in which every record has its own line, and nothing else stands.

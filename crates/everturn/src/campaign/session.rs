@@ -14,6 +14,7 @@ use crate::finding::{Code, Finding};
 use crate::layout::LayoutError;
 use crate::marks;
 use crate::names::{FilePath, SessionId};
+pub(crate) use crate::store::read_if_there;
 use crate::store::{Store, StoreError};
 use crate::tree::Tree;
 use crate::view::Mark;
@@ -82,18 +83,6 @@ pub(crate) fn is_campaign_dir(
         }
     }
     Ok(None)
-}
-
-/// A file that may be missing.
-pub(crate) fn read_if_there(
-    store: &Arc<dyn Store>,
-    file: &FilePath,
-) -> Result<Option<Vec<u8>>, StoreError> {
-    match store.read(file, 0..u64::MAX) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(StoreError::Missing { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 impl Campaign {

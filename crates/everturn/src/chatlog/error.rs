@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use crate::layout::{LayoutError, chain};
 use crate::names::{FilePath, NameError};
+use crate::repairs::RepairError;
 use crate::store::StoreError;
 
 /// Why a chat log could not do what was asked.
@@ -62,6 +63,17 @@ impl ChatError {
     #[expect(clippy::needless_pass_by_value, reason = "texts and errors alike")]
     pub(crate) fn damaged(file: &FilePath, reason: impl ToString) -> ChatError {
         ChatError::Damaged { file: file.clone(), reason: reason.to_string() }
+    }
+}
+
+impl From<RepairError> for ChatError {
+    fn from(error: RepairError) -> ChatError {
+        match error {
+            RepairError::Store(error) => ChatError::Store(error),
+            RepairError::Name(error) => ChatError::Name(error),
+            RepairError::Damaged { file, reason } => ChatError::Damaged { file, reason },
+            other => ChatError::input(other.to_string()),
+        }
     }
 }
 

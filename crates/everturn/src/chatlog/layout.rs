@@ -16,6 +16,7 @@ use super::index::Index;
 use super::life;
 use super::log::ChatLog;
 use super::names::{Files, chats_dir, document_named, id_of};
+use super::repair::{plan_repair, repair, undo_repair};
 use super::salvage::salvage;
 use super::shape::time;
 use super::writer::ChatWriter;
@@ -24,6 +25,7 @@ use crate::disk::Kind as FileKind;
 use crate::finding::{Code, Finding};
 use crate::layout::{Editor, Layout, LayoutError, Reader, Stage, chain};
 use crate::names::FilePath;
+use crate::repairs::Repair;
 use crate::store::{Store, StoreError};
 use crate::tree::Tree;
 use crate::view::{Branch, Forking, New, Place, Places, Staged, Summary, Trashed};
@@ -216,6 +218,33 @@ impl Layout for ChatLayout {
 
     fn purge(&self, store: &Arc<dyn Store>, trashed: &[Trashed]) -> Result<(), LayoutError> {
         Ok(life::purge(store, trashed)?)
+    }
+
+    fn plan_repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        _now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        Ok(plan_repair(store, &place.path)?)
+    }
+
+    fn repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        Ok(repair(store, &place.path, now)?)
+    }
+
+    fn undo_repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        Ok(undo_repair(store, &place.path, now)?)
     }
 }
 

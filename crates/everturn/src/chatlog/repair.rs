@@ -17,9 +17,8 @@ use super::rewrite::{Plan, write};
 use super::salvage::salvage;
 use super::survey::{List, survey};
 use crate::finding::{Code, Finding};
-use crate::game::{Action, Repair};
-use crate::keeper::{self, Keeper, new_place};
 use crate::names::{FilePath, SessionId};
+use crate::repairs::{Action, Keeper, Repair, new_place, take_back};
 use crate::store::Store;
 
 /// The name by which the trash knows the repairs of a chat log.
@@ -116,8 +115,7 @@ pub fn repair(
         writer.release()?;
         return Ok(Repair { actions: Vec::new(), findings: mending.findings, kept: None });
     }
-    let told = mending.actions.iter().map(|action| format!("{}: {}", action.file, action.what));
-    let mut keeper = Keeper::new(store, &*writer, &trash, &id, told.collect(), now);
+    let mut keeper = Keeper::new(store, &*writer, &trash, &id, &mending.actions, now);
     if let Some(bytes) = mending.document {
         keeper.write(&files.document, bytes)?;
     }
@@ -148,7 +146,5 @@ pub fn undo_repair(
     now: Timestamp,
 ) -> Result<Repair, ChatError> {
     let files = Files::of(path)?;
-    let (back, kept) = keeper::undo(store, &name(&files)?, &files.scopes(), now)?;
-    let actions = back.into_iter().map(|(file, what)| action(&file, what)).collect();
-    Ok(Repair { actions, findings: Vec::new(), kept: Some(kept) })
+    Ok(take_back(store, &name(&files)?, &files.scopes(), now)?)
 }

@@ -20,35 +20,15 @@ use super::error::GameError;
 use super::names::Status;
 use super::session::{Session, find};
 use super::survey::{Facts, Place, Unreadable, survey};
-use super::writer::lock_with;
 use crate::check::Watch;
 use crate::finding::Finding;
-use crate::keeper::{self, Keeper};
 use crate::names::{FilePath, SessionId};
+use crate::repairs::{self, Keeper};
 use crate::store::{Store, Writer};
 
-pub(super) use crate::keeper::mark;
+pub use crate::repairs::{Action, Repair};
+
 use plan::Plan;
-
-/// One thing that a repair does.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Action {
-    /// The file or directory.
-    pub file: FilePath,
-    /// What is done with it.
-    pub what: String,
-}
-
-/// What a repair has done, or would do.
-#[derive(Debug, Clone, Default)]
-pub struct Repair {
-    /// What is done, in order.
-    pub actions: Vec<Action>,
-    /// What is wrong, before the repair or after it.
-    pub findings: Vec<Finding>,
-    /// Where the originals are kept, if anything was changed.
-    pub kept: Option<FilePath>,
-}
 
 /// Says what a repair would do, and does nothing.
 pub fn plan_repair(store: &Arc<dyn Store>, id: &SessionId) -> Result<Repair, GameError> {
@@ -60,8 +40,8 @@ pub fn plan_repair(store: &Arc<dyn Store>, id: &SessionId) -> Result<Repair, Gam
 
 /// Repairs a session. If a file cannot be read, nothing is changed.
 pub fn repair(store: &Arc<dyn Store>, id: &SessionId, now: Timestamp) -> Result<Repair, GameError> {
-    let trash = keeper::new_place(store, id, now)?;
-    let writer = lock_with(store, id, std::slice::from_ref(&trash))?;
+    let trash = repairs::new_place(store, id, now)?;
+    let writer = store.lock(&[scopes(id), vec![trash.clone()]].concat())?;
     let done = mend(store, id, &trash, &*writer, now);
     // What went wrong first matters more than whether the lock could be given back.
     let released = writer.release();
@@ -84,8 +64,7 @@ fn mend(
     if actions.is_empty() {
         return Ok(Repair { actions, findings, kept: None });
     }
-    let told = actions.iter().map(|action| format!("{}: {}", action.file, action.what));
-    let mut keeper = Keeper::new(store, writer, trash, id, told.collect(), now);
+    let mut keeper = Keeper::new(store, writer, trash, id, &actions, now);
     logs::mend(&session, &facts, &plan, &mut keeper)?;
     snapshots::mend(&session, &facts, &plan, &mut keeper, now)?;
     keeper.flush()?;
@@ -108,11 +87,12 @@ pub fn undo_repair(
     id: &SessionId,
     now: Timestamp,
 ) -> Result<Repair, GameError> {
-    let homes = Status::ALL.map(|status| status.session(id));
-    let (done, trash) = keeper::undo(store, id, &homes, now)?;
-    let action = |(file, what): (FilePath, &str)| Action { file, what: what.to_owned() };
-    let actions = done.into_iter().map(action).collect();
-    Ok(Repair { actions, findings: Vec::new(), kept: Some(trash) })
+    Ok(repairs::take_back(store, id, &scopes(id), now)?)
+}
+
+/// Everywhere the session can be.
+fn scopes(id: &SessionId) -> Vec<FilePath> {
+    Status::ALL.iter().map(|status| status.session(id)).collect()
 }
 
 fn find_session(store: &Arc<dyn Store>, id: &SessionId) -> Result<(Place, Session), GameError> {

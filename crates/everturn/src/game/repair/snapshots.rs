@@ -13,7 +13,7 @@ use crate::game::session::Session;
 use crate::game::snapshot::{Header, Reason, write};
 use crate::game::state::State;
 use crate::game::survey::Facts;
-use crate::keeper::Keeper;
+use crate::repairs::Keeper;
 use crate::tree::Tree;
 
 pub(super) fn mend(

@@ -14,7 +14,7 @@ use crate::game::session::Session;
 use crate::game::state::State;
 use crate::game::state_files::state_files;
 use crate::game::survey::{Facts, Place, expected_metadata};
-use crate::keeper::Keeper;
+use crate::repairs::Keeper;
 use crate::tree::{Kind, Tree};
 
 pub(super) fn mend(

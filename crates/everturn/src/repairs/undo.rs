@@ -4,29 +4,27 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{Entry, How, Record, content, kept, mark, write};
+use super::{Action, Entry, How, RECORD, Record, Repair, RepairError, below, kept, mark, write};
 use crate::names::{FilePath, SessionId};
-use crate::store::{Durability, Expect, Fingerprint, Step, Store, Writer, trash_dir};
-use crate::trash::{TrashError, names};
-
-/// What was put back, and how.
-pub(crate) type PutBack = Vec<(FilePath, &'static str)>;
+use crate::store::{
+    Durability, Expect, Fingerprint, Step, Store, StoreError, Writer, read_if_there, trash_dir,
+};
 
 /// Takes back the newest repair of a session that was not taken back yet: every file is again, byte for byte,
-/// what it was. Tells what was put back, and where the originals are.
+/// what it was.
 ///
-/// If the session was changed since then, nothing is done: what was played after the repair would be lost.
-pub(crate) fn undo(
+/// The session lies in `scopes`. If it was changed since then, nothing is done: what was written after the repair
+/// would be lost.
+pub(crate) fn take_back(
     store: &Arc<dyn Store>,
     id: &SessionId,
-    homes: &[FilePath],
+    scopes: &[FilePath],
     now: Timestamp,
-) -> Result<(PutBack, FilePath), TrashError> {
-    let (trash, _) = newest(store, id, homes)?;
-    let scopes: Vec<FilePath> = homes.iter().cloned().chain([trash.clone()]).collect();
-    let writer = store.lock(&scopes)?;
+) -> Result<Repair, RepairError> {
+    let (trash, _) = newest(store, id, scopes)?;
+    let writer = store.lock(&[scopes, std::slice::from_ref(&trash)].concat())?;
     // It may have been taken back before the lock was there.
-    let done = match newest(store, id, homes) {
+    let done = match newest(store, id, scopes) {
         Ok((again, record)) if again == trash => put_back(store, &trash, record, &*writer, now),
         Ok(_) => Err(nothing(id)),
         Err(error) => Err(error),
@@ -34,35 +32,40 @@ pub(crate) fn undo(
     let released = writer.release();
     let done = done?;
     released?;
-    Ok((done, trash))
+    Ok(done)
 }
 
-fn nothing(id: &SessionId) -> TrashError {
-    TrashError::Refused {
-        what: format!("there is no repair of session {id} that could be taken back"),
-    }
+fn nothing(id: &SessionId) -> RepairError {
+    RepairError::Nothing { id: id.clone() }
+}
+
+fn damaged(file: &FilePath, reason: impl ToString) -> RepairError {
+    RepairError::Damaged { file: file.clone(), reason: reason.to_string() }
 }
 
 /// The newest repair that was not taken back.
 fn newest(
     store: &Arc<dyn Store>,
     id: &SessionId,
-    homes: &[FilePath],
-) -> Result<(FilePath, Record), TrashError> {
+    scopes: &[FilePath],
+) -> Result<(FilePath, Record), RepairError> {
     let mut found: Option<(String, FilePath, Record)> = None;
-    for place in names(store, &trash_dir())? {
-        let file = Record::place(&place);
-        let Some(bytes) = content(store, &file)? else { continue };
-        let name = place.name().map(|name| name.to_string()).unwrap_or_default();
+    let listing = match store.list(&trash_dir()) {
+        Err(StoreError::Missing { .. }) => return Err(nothing(id)),
+        listing => listing?,
+    };
+    for entry in listing.entries {
+        let (place, name) = (trash_dir().join(&entry.name), entry.name.to_string());
         if !name.contains(&format!("-{id}-repair")) {
             continue;
         }
-        let record: Record = serde_json::from_slice(&bytes).map_err(|error| {
-            TrashError::Damaged { file: file.clone(), reason: error.to_string() }
-        })?;
+        let file = below(&place, RECORD);
+        let Some(bytes) = read_if_there(store, &file)? else { continue };
+        let record: Record =
+            serde_json::from_slice(&bytes).map_err(|error| damaged(&file, error))?;
         // Sessions of another layout may have the same id.
         let is_inside = |file: &String| {
-            FilePath::parse(file).is_ok_and(|file| homes.iter().any(|home| file.is_within(home)))
+            FilePath::parse(file).is_ok_and(|file| scopes.iter().any(|dir| file.is_within(dir)))
         };
         let is_ours = record.session == id.as_str() && record.files.keys().all(is_inside);
         if !is_ours || record.undone.is_some() {
@@ -83,20 +86,20 @@ fn put_back(
     mut record: Record,
     writer: &dyn Writer,
     now: Timestamp,
-) -> Result<PutBack, TrashError> {
+) -> Result<Repair, RepairError> {
     let mut steps = Vec::new();
     let mut actions = Vec::new();
     for (file, entry) in &record.files {
         let path = FilePath::parse(file)?;
         if let Some((step, what)) = step_back(store, trash, &path, entry)? {
             steps.push(step);
-            actions.push((path, what));
+            actions.push(Action { file: path, what: what.to_owned() });
         }
     }
     record.undone = Some(now.to_string());
     steps.push(record.step(trash));
     writer.commit(steps, Durability::Synced)?;
-    Ok(actions)
+    Ok(Repair { actions, findings: Vec::new(), kept: Some(trash.clone()) })
 }
 
 /// What puts one file back; nothing if it is as it was.
@@ -105,25 +108,22 @@ fn step_back(
     trash: &FilePath,
     path: &FilePath,
     entry: &Entry,
-) -> Result<Option<(Step, &'static str)>, TrashError> {
-    let now = content(store, path)?;
+) -> Result<Option<(Step, &'static str)>, RepairError> {
+    let now = read_if_there(store, path)?;
     let found = now.as_deref().map(mark);
     if found == entry.before && entry.how != How::Moved {
         return Ok(None);
     }
     if found != entry.after {
-        let what =
-            format!("{path} was changed after the repair, which can therefore not be taken back");
-        return Err(TrashError::Refused { what });
+        return Err(RepairError::Changed { file: path.clone() });
     }
     if entry.how == How::Created {
         return Ok(Some((Step::Remove { path: path.clone() }, "removed")));
     }
     let copy = kept(trash, path);
-    let original = content(store, &copy)?;
+    let original = read_if_there(store, &copy)?;
     if original.as_deref().map(mark) != entry.before {
-        let reason = "it is not the original that was put there".to_owned();
-        return Err(TrashError::Damaged { file: copy, reason });
+        return Err(damaged(&copy, "it is not the original that was put there"));
     }
     Ok(match (entry.how, original, now) {
         (How::Moved, Some(_), _) => {
