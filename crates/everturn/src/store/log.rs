@@ -15,7 +15,8 @@ use crate::disk::{
 use crate::names::{FilePath, Name, NameError};
 
 const MAGIC: &[u8; 8] = b"EVERTURN";
-const VERSION: u32 = 1;
+/// What is written; since 2 a record may name a staged file. Older versions are read.
+const VERSION: u32 = 2;
 const SLOT: u64 = 4096;
 const SLOT_USED: usize = 32;
 /// Where records start.
@@ -154,7 +155,7 @@ impl Slot {
         let (expected, sum) = Slot::encode(version, epoch);
         Ok(match version {
             _ if read < SLOT_USED || bytes != expected => Slot::Bad,
-            VERSION => Slot::Good { epoch, sum },
+            1..=VERSION => Slot::Good { epoch, sum },
             _ => Slot::Newer,
         })
     }
