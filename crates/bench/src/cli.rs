@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, value_parser};
 use thiserror::Error;
 
+use crate::campaign::{self, Campaign, CampaignError};
 use crate::files;
 use crate::game::{self, Game, GameError, Task};
+use crate::homes::{Homes, HomesError};
 use crate::machine::Machine;
 use crate::peer::{PeerError, Row, Scenario};
 use crate::peers::ROWS;
@@ -33,6 +35,11 @@ enum Command {
     /// Measure reading and writing long game sessions: resume, jump, replay, save, snapshot
     #[command(after_long_help = game::JSON_SHAPE)]
     Game(Game),
+    /// Measure how long it takes to list the sessions of an agent's home
+    Homes(Homes),
+    /// Measure what a turn of a campaign costs, and whether that grows with the campaign
+    #[command(after_long_help = campaign::JSON_SHAPE)]
+    Campaign(Campaign),
     /// Do one operation and print the peak of memory; `game` starts this
     #[command(hide = true)]
     GameMemory(Task),
@@ -88,6 +95,12 @@ pub(crate) enum CliError {
     /// The game could not be measured.
     #[error(transparent)]
     Game(#[from] GameError),
+    /// The home could not be measured.
+    #[error(transparent)]
+    Homes(#[from] HomesError),
+    /// The campaign could not be measured.
+    #[error(transparent)]
+    Campaign(#[from] CampaignError),
     /// The operation whose memory was to be measured failed.
     #[error("the operation failed")]
     Memory(#[source] PeerError),
@@ -106,6 +119,8 @@ impl Cli {
         match &self.command {
             Command::Save(save) => save.execute(out, progress),
             Command::Game(game) => Ok(game.execute(out, progress)?),
+            Command::Homes(homes) => Ok(homes.execute(out, progress)?),
+            Command::Campaign(campaign) => Ok(campaign.execute(out, progress)?),
             Command::GameMemory(task) => {
                 let peak = task.execute().map_err(CliError::Memory)?;
                 Ok(writeln!(out, "{}", peak.map_or_else(String::new, |peak| peak.to_string()))?)

@@ -15,6 +15,9 @@ mod stats;
 
 mod game;
 
+mod homes;
+mod campaign;
+
 mod machine;
 mod report;
 

@@ -10,19 +10,28 @@ mod check;
 mod commit;
 mod complete;
 mod completions;
+mod config;
+mod credentials;
 mod diff;
 mod fork;
 mod import;
 mod ls;
 mod man;
+mod mark;
+mod mission;
 mod new;
 mod pause;
+mod permissions;
+mod plan;
+mod play;
+mod project;
 mod purge;
 mod repair;
 mod replay;
 mod restore;
 mod resume;
 mod rewind;
+mod run;
 mod scene;
 mod settings;
 mod show;
@@ -71,6 +80,7 @@ macro_rules! registry {
 
 // The order is that of `--help`.
 registry! {
+    Play => play,
     New => new,
     Append => append,
     Ls => ls,
@@ -81,6 +91,7 @@ registry! {
     Scene => scene,
     Campaign => campaign,
     Settings => settings,
+    Mark => mark,
     Snapshot => snapshot,
     Undo => undo,
     Rewind => rewind,
@@ -93,6 +104,13 @@ registry! {
     Trash => trash,
     Restore => restore,
     Purge => purge,
+    Config => config,
+    Credentials => credentials,
+    Run => run,
+    Project => project,
+    Mission => mission,
+    Plan => plan,
+    Permissions => permissions,
     Check => check,
     Repair => repair,
     Import => import,

@@ -10,7 +10,7 @@ use everturn::store::{FileStore, Store};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::{faults, settings};
+use crate::{faults, homes};
 
 impl From<GameError> for Error {
     fn from(error: GameError) -> Error {
@@ -26,7 +26,7 @@ impl From<GameError> for Error {
 
 /// Opens the store to write in it, and tells what had to be mended after a crash.
 pub(crate) fn open(root: Option<&Path>) -> Result<(FileStore, Arc<dyn Store>), Error> {
-    let store = faults::open_store(&settings::root(root)?)?;
+    let store = faults::open_store(&homes::root(root, None)?)?;
     for finding in store.take_findings() {
         Output::status(&finding.to_string());
     }
@@ -36,7 +36,7 @@ pub(crate) fn open(root: Option<&Path>) -> Result<(FileStore, Arc<dyn Store>), E
 
 /// Opens the store to look at it.
 pub(crate) fn look(root: Option<&Path>) -> Result<Arc<dyn Store>, Error> {
-    let root = settings::root(root)?;
+    let root = homes::root(root, None)?;
     let failed = |cause| {
         Error::new(Exit::Request, format!("cannot open the root {}", root.display()))
             .caused_by(cause)

@@ -1,7 +1,9 @@
 //! What a command is given on stdin.
 
-use std::io::{self, BufRead, IsTerminal, Read};
+use std::io::{self, BufRead, IsTerminal, Read, Write};
 
+use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use everturn::tree::{Kind, Tree};
 
 use crate::error::Error;
@@ -51,4 +53,52 @@ pub(crate) fn lines() -> impl Iterator<Item = Result<(u64, String), Error>> {
     lines
         .map(|(number, line)| line.map(|line| (number, line)).map_err(unreadable))
         .filter(|line| !line.as_ref().is_ok_and(|(_, line)| line.trim().is_empty()))
+}
+
+/// A secret: from the terminal, without showing what is typed, or all of stdin.
+pub(crate) fn secret(name: &str) -> Result<String, Error> {
+    if io::stdin().is_terminal() {
+        return ask(name).map_err(unreadable);
+    }
+    let mut text = String::new();
+    io::stdin().lock().read_to_string(&mut text).map_err(unreadable)?;
+    Ok(text)
+}
+
+/// The terminal while it shows nothing of what is typed.
+struct Silent;
+
+impl Silent {
+    fn begin() -> io::Result<Silent> {
+        enable_raw_mode()?;
+        Ok(Silent)
+    }
+}
+
+impl Drop for Silent {
+    fn drop(&mut self) {
+        // There is nothing that could be done about a terminal that is gone.
+        disable_raw_mode().ok();
+        Output::status("");
+    }
+}
+
+fn ask(name: &str) -> io::Result<String> {
+    write!(anstream::stderr(), "secret for {name} (not shown): ")?;
+    let _silent = Silent::begin()?;
+    let mut typed = String::new();
+    loop {
+        let Event::Key(key) = event::read()? else { continue };
+        if key.kind == KeyEventKind::Release {
+            continue;
+        }
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Enter => return Ok(typed),
+            KeyCode::Char('c' | 'd') if control => return Err(io::ErrorKind::Interrupted.into()),
+            KeyCode::Char(character) if !control => typed.push(character),
+            KeyCode::Backspace => drop(typed.pop()),
+            _ => {}
+        }
+    }
 }

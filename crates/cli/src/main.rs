@@ -7,20 +7,26 @@ mod app;
 mod args;
 mod campaigns;
 mod changes;
+mod columns;
 mod commands;
 mod error;
 mod exit;
 mod faults;
 mod games;
+mod homes;
 mod input;
 mod json;
+mod linggen;
+mod narrator;
 mod output;
 mod panics;
+mod play;
 mod progress;
 mod replay;
 mod sessions;
 mod settings;
 mod stages;
+mod transcript;
 mod turns;
 
 fn main() -> std::process::ExitCode {

@@ -3,7 +3,6 @@
 //! `keys -> Player (pure) -> screen (pure) -> terminal`: what is shown after which key is decided without a
 //! terminal, and the terminal decides nothing.
 
-mod layout;
 mod player;
 mod screen;
 mod terminal;

@@ -2,19 +2,21 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use everturn::disk::RealDisk;
 use everturn::finding::{Code, Finding};
 use everturn::layout::{self, Editor, Layout, LayoutError, Reader};
 use everturn::names::FilePath;
-use everturn::store::{FileStore, Options, Store};
+use everturn::store::{FileStore, Options, Store, StoreError};
 use everturn::view::{Place, Summary};
 
 use crate::commands::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::{faults, settings};
+use crate::{faults, homes, settings};
 
 /// How many names a hint lists.
 const NAMES_IN_HINT: usize = 8;
@@ -40,6 +42,44 @@ pub(crate) struct Found {
     pub(crate) root: Root,
     pub(crate) layout: &'static dyn Layout,
     pub(crate) place: Place,
+}
+
+/// How long a command waits between two attempts, at first and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(16));
+
+/// Tries something again while another process is at work there, for so long.
+pub(crate) fn patiently<T, E: MaybeBusy>(
+    wait: Duration,
+    mut attempt: impl FnMut() -> Result<T, E>,
+) -> Result<T, E> {
+    let (start, mut pause) = (Instant::now(), PAUSES.0);
+    loop {
+        match attempt() {
+            Err(error) if error.is_busy() && start.elapsed() < wait => {
+                thread::sleep(pause);
+                pause = (pause * 2).min(PAUSES.1);
+            }
+            other => return other,
+        }
+    }
+}
+
+/// An error that may go away by waiting.
+pub(crate) trait MaybeBusy {
+    /// Whether another process is at work there.
+    fn is_busy(&self) -> bool;
+}
+
+impl MaybeBusy for StoreError {
+    fn is_busy(&self) -> bool {
+        matches!(self, StoreError::Busy { .. })
+    }
+}
+
+impl MaybeBusy for LayoutError {
+    fn is_busy(&self) -> bool {
+        matches!(self, LayoutError::Store(error) if error.is_busy())
+    }
 }
 
 /// Tells people what was noticed.
@@ -144,9 +184,14 @@ impl Context {
         }
     }
 
+    /// The root: what the user named, what the settings say, or the home of the program whose layout was named.
+    pub(crate) fn root_dir(&self) -> Result<PathBuf, Error> {
+        homes::root(self.root.as_deref(), self.layout.as_deref())
+    }
+
     /// Opens the root for reading.
     pub(crate) fn open_root(&self) -> Result<Root, Error> {
-        let root = Root::open(&settings::root(self.root.as_deref())?, Access::Read)?;
+        let root = Root::open(&self.root_dir()?, Access::Read)?;
         root.mention_waiting();
         Ok(root)
     }
@@ -162,8 +207,17 @@ impl Context {
 
     /// Becomes the writer of a session.
     pub(crate) fn edit(&self, name: &str) -> Result<(Found, Box<dyn Editor>), Error> {
+        self.edit_within(name, Duration::ZERO)
+    }
+
+    /// Becomes the writer of a session, as soon as those who have it give it back.
+    pub(crate) fn edit_within(
+        &self,
+        name: &str,
+        wait: Duration,
+    ) -> Result<(Found, Box<dyn Editor>), Error> {
         let found = self.find(name, Access::Write)?;
-        let editor = found.layout.edit(&found.root.store(), &found.place);
+        let editor = patiently(wait, || found.layout.edit(&found.root.store(), &found.place));
         let editor = editor.map_err(|error| found.failed(error))?;
         found.root.mention_repairs();
         report(&editor.findings());
@@ -172,7 +226,7 @@ impl Context {
 
     /// Opens the root for writing.
     pub(crate) fn root_to_write(&self) -> Result<Root, Error> {
-        Root::open(&settings::root(self.root.as_deref())?, Access::Write)
+        Root::open(&self.root_dir()?, Access::Write)
     }
 
     /// Finds a session that is to be read.
@@ -180,6 +234,16 @@ impl Context {
         let found = self.find(name, Access::Read)?;
         found.root.mention_waiting();
         Ok(found)
+    }
+
+    /// The layout of the session that `name` means, if there is one.
+    pub(crate) fn find_layout(&self, name: &str) -> Result<Option<&'static dyn Layout>, Error> {
+        let root = Root::open(&self.root_dir()?, Access::Read)?;
+        let (candidates, _) = self.places(&root)?;
+        Ok(match choose_by_id(candidates, name) {
+            Chosen::One(layout, _) => Some(layout),
+            Chosen::Several(_) | Chosen::None(_) => None,
+        })
     }
 
     /// Finds a session of which something is to become, in a root that is open for writing.
@@ -193,7 +257,7 @@ impl Context {
         if is_path && self.root.is_none() {
             return self.find_around(Path::new(name), access);
         }
-        let root = Root::open(&settings::root(self.root.as_deref())?, access)?;
+        let root = Root::open(&self.root_dir()?, access)?;
         let (candidates, findings) = self.places(&root)?;
         let chosen = match name {
             "latest" => self.latest(&root)?,
@@ -254,6 +318,16 @@ impl Context {
         // The last one to be changed comes first.
         summaries.sort_by(|a, b| (b.updated, &a.place).cmp(&(a.updated, &b.place)));
         Ok((summaries, findings))
+    }
+
+    /// Adds what a list by names alone does not tell, to summaries that are to be shown.
+    pub(crate) fn complete(&self, root: &Root, summaries: &mut [Summary]) {
+        for summary in summaries {
+            let layout = layout::find(summary.layout).filter(|layout| layout.lists_names_only());
+            let Some(layout) = layout else { continue };
+            let told = layout.summary(&root.store(), &summary.place);
+            *summary = told.unwrap_or_else(|error| layout.unreadable(&summary.place, &error));
+        }
     }
 
     fn latest(&self, root: &Root) -> Result<Chosen, Error> {

@@ -1,8 +1,9 @@
 //! What the process is told from outside: the clock, the environment, its own number.
 #![expect(clippy::disallowed_methods, reason = "the one place that reads clock and environment")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use everturn::home::{Environment, Home, Platform, Program};
 use everturn::store::Holder;
 use jiff::Timestamp;
 
@@ -15,34 +16,71 @@ pub(crate) fn now() -> Timestamp {
     given.unwrap_or_else(Timestamp::now)
 }
 
+/// The width that `COLUMNS` says texts should have.
+pub(crate) fn columns() -> Option<usize> {
+    std::env::var("COLUMNS").ok()?.parse().ok()
+}
+
 /// This process, as others that find its locks will see it.
 pub(crate) fn holder() -> Holder {
     Holder { pid: std::process::id(), started: now().to_string() }
 }
 
-/// The data root: what the user named, or Everturn's home.
-///
-/// The home is `~/.everturn`; with `EVERTURN_LAYOUT=xdg` it is `everturn` in the state directory of the
-/// XDG convention, which ignores values that are empty or relative.
-pub(crate) fn root(named: Option<&Path>) -> Result<PathBuf, Error> {
-    let absolute =
-        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    if let Some(root) = named {
-        return Ok(root.to_owned());
-    }
-    let home = || {
-        absolute("HOME").ok_or_else(|| {
-            Error::new(Exit::Request, "no data root: HOME is not set")
-                .hint("name one with --root DIR or EVERTURN_ROOT")
-        })
+/// Where a program keeps its files, with everything below `root` if one is named.
+pub(crate) fn home(program: &Program, root: Option<&Path>) -> Result<Home, Error> {
+    let environment = Environment {
+        variable: &|name| std::env::var_os(name),
+        current_dir: std::env::current_dir().unwrap_or_default(),
+        platform: Platform::Unix,
     };
-    let layout = std::env::var("EVERTURN_LAYOUT").unwrap_or_default();
-    if layout.eq_ignore_ascii_case("xdg") {
-        let state = match absolute("XDG_STATE_HOME") {
-            Some(state) => state,
-            None => home()?.join(".local/state"),
-        };
-        return Ok(state.join("everturn"));
-    }
-    Ok(home()?.join(".everturn"))
+    let root = root.map(|root| root.to_string_lossy());
+    Home::resolve(program, &environment, root.as_deref()).map_err(|cause| {
+        Error::new(Exit::Request, "no data root")
+            .caused_by(cause)
+            .hint("name one with --root DIR or EVERTURN_ROOT")
+    })
+}
+
+/// The variables that a table names, with what they set.
+pub(crate) fn variables(
+    table: &'static [(&'static str, &'static str)],
+) -> impl Iterator<Item = (&'static str, &'static str, String)> {
+    table.iter().filter_map(|(name, key)| {
+        let value = std::env::var(name).ok().filter(|value| !value.is_empty())?;
+        Some((*name, *key, value))
+    })
+}
+
+/// What decides where Linggen's configuration is looked for: the file that is named, the directory in which the
+/// process works, and the home of the user.
+pub(crate) fn linggen_search() -> (Option<String>, String, String) {
+    let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let here = std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned();
+    (text("LINGGEN_CONFIG"), here, text("HOME").unwrap_or_default())
+}
+
+/// Whether there is a process of this number. Where that cannot be told, there is.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    let processes = Path::new("/proc");
+    !processes.join("self").exists() || processes.join(pid.to_string()).exists()
+}
+
+/// The approval mode that `CODELIA_APPROVAL_MODE` asks for.
+pub(crate) fn approval_mode() -> Option<String> {
+    std::env::var("CODELIA_APPROVAL_MODE").ok().filter(|mode| !mode.is_empty())
+}
+
+/// The directory in which the process works, without links in it: a project is known by it.
+pub(crate) fn project() -> Result<String, Error> {
+    let here = std::env::current_dir().and_then(|here| here.canonicalize());
+    let here = here.map_err(|cause| {
+        Error::new(Exit::Request, "the current directory cannot be used").caused_by(cause)
+    })?;
+    Ok(here.to_string_lossy().into_owned())
+}
+
+/// What the environment says of something that is neither an argument nor to be shown. What is empty counts as
+/// nothing.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }

@@ -1,8 +1,8 @@
 //! What is wrong with the files of a directory, whatever program they belong to.
 //!
 //! Files named `*.jsonl` and `*.ndjson` are read as lines, files named `*.json` as documents; others are
-//! left alone. Where a directory is that of a game session or a campaign, what its
-//! files say is compared besides. Nothing is written, nothing stops at the first finding, and memory does not grow with
+//! left alone. Where a directory is that of a session, a campaign, a project or plans, what its
+//! files say is looked at, too. Nothing is written, nothing stops at the first finding, and memory does not grow with
 //! the files.
 
 use std::collections::BTreeSet;
@@ -12,11 +12,13 @@ use std::sync::Arc;
 mod large;
 
 use crate::campaign;
+use crate::codelia;
 use crate::disk::{Access, Disk, DiskFile, Kind, read_all};
 use crate::document::Document;
 use crate::finding::{Code, Finding, Severity};
 use crate::game;
 use crate::lines::{Item, LARGEST_TEXT, Scan, Source};
+use crate::linggen;
 use crate::names::{FilePath, SessionId};
 use crate::store::{FileStore, OWN_DIR, Store, StoreError, log_findings};
 
@@ -146,11 +148,29 @@ impl Checker<'_> {
         }
     }
 
-    /// Looks at a directory as a session, if it is one.
+    /// Looks at a directory as a session, or a home of them, if it is one.
     fn session(&mut self, dir: &FilePath) {
+        if codelia::is_home(&self.store, dir) {
+            let checked = codelia::check_home(&self.store, dir, self.watch);
+            checked.findings.into_iter().for_each(|finding| self.report(finding));
+            self.checked.files += checked.files.len() as u64;
+            self.checked.records += checked.records;
+            self.covered.extend(checked.files);
+            return;
+        }
         if let Ok(Some(id)) = campaign::is_campaign_dir(&self.store, dir) {
             self.campaign(&id, dir);
             return;
+        }
+        if linggen::is_session_dir(&self.store, dir).is_ok_and(|is| is) {
+            self.linggen(dir);
+            return;
+        }
+        if linggen::is_project_dir(&self.store, dir).is_ok_and(|is| is) {
+            self.all(dir, linggen::check_project(&self.store, dir));
+        }
+        if linggen::is_plans_dir(&self.store, dir).is_ok_and(|is| is) {
+            self.all(dir, linggen::check_plans(&self.store, dir));
         }
         // What cannot be read as a session is looked at file by file, and says there why.
         if game::is_session_dir(&self.store, dir).is_ok_and(|is| is)
@@ -171,6 +191,26 @@ impl Checker<'_> {
         self.checked.files += checked.files.len() as u64;
         self.checked.records += checked.records;
         self.covered = checked.files;
+    }
+
+    /// Looks at a session of a home: at its metadata and its messages.
+    fn linggen(&mut self, dir: &FilePath) {
+        let checked = match linggen::check_dir(&self.store, dir, self.watch) {
+            Ok(checked) => checked,
+            Err(error) => return self.unreadable(dir, &error),
+        };
+        checked.findings.into_iter().for_each(|finding| self.report(finding));
+        self.checked.files += checked.files.len() as u64;
+        self.checked.records += checked.records;
+        self.covered = checked.files;
+    }
+
+    /// Reports what was found in a directory.
+    fn all(&mut self, dir: &FilePath, findings: Result<Vec<Finding>, linggen::LinggenError>) {
+        match findings {
+            Ok(findings) => findings.into_iter().for_each(|finding| self.report(finding)),
+            Err(error) => self.unreadable(dir, &error),
+        }
     }
 
     /// Everturn's own directory is nobody's data; but its logs may hold some.

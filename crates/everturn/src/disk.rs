@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
 use crate::lines::Source;
 use crate::names::{FilePath, Name, NameError};
@@ -71,6 +72,13 @@ pub trait Disk: Send + Sync {
         sharing: Sharing,
     ) -> io::Result<Option<Box<dyn DiskLock>>> {
         self.lock(path, sharing)
+    }
+
+    /// The path by which other libraries of this process can open `path`, on a disk that has such paths: no link is
+    /// on the way, and the directory is there.
+    fn local_path(&self, path: &FilePath) -> io::Result<Option<PathBuf>> {
+        let _ = path;
+        Ok(None)
     }
 }
 

@@ -144,6 +144,14 @@ codes! {
     MissingParent = "missing-parent",
     /// A session of a later version, which is not looked into.
     NewerVersion = "newer-version",
+    /// The index of a home's sessions cannot be used; the sessions are looked up by their files.
+    BadIndex = "bad-index",
+    /// A tool that was called and never answered, or an answer that nobody asked for.
+    OrphanCall = "orphan-call",
+    /// A file with secrets that others may read.
+    OpenSecret = "open-secret",
+    /// A setting that is not what it may be.
+    BadSetting = "bad-setting",
 }
 
 /// How much a [`Finding`] matters.
@@ -180,6 +188,7 @@ impl Code {
             | Code::StaleIndex
             | Code::SizeOverTarget
             | Code::MissingParent
+            | Code::OrphanCall
             | Code::NewerVersion => Severity::Warning,
             _ => Severity::Finding,
         }

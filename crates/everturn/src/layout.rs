@@ -35,16 +35,23 @@ use jiff::Timestamp;
 
 use crate::archive::Progress;
 use crate::finding::{Code, Finding};
+use crate::repairs::Repair;
 use crate::store::Store;
 use crate::view::{
-    Branch, Change, Entry, Forking, New, Place, Places, Staged, State, Summary, Trashed, Written,
+    Branch, Change, Entry, Forking, Mark, New, NewMark, Place, Places, Staged, State, Summary,
+    Trashed, Written,
 };
 
 pub use error::LayoutError;
 pub(crate) use error::chain;
 
 /// Every layout there is.
-pub static ALL: &[&dyn Layout] = &[&crate::game::GameLayout, &crate::campaign::CampaignLayout];
+pub static ALL: &[&dyn Layout] = &[
+    &crate::game::GameLayout,
+    &crate::campaign::CampaignLayout,
+    &crate::codelia::CodeliaLayout,
+    &crate::linggen::LinggenLayout,
+];
 
 /// The layout of that name.
 #[must_use]
@@ -59,6 +66,12 @@ pub trait Layout: Send + Sync {
 
     /// Whether it counts its sessions, and finds the id of a new one that is given none.
     fn numbers_sessions(&self) -> bool {
+        false
+    }
+
+    /// Whether [`Layout::list`] tells only what names tell, so that a long list opens no files. What
+    /// [`Layout::summary`] says about a session is more then.
+    fn lists_names_only(&self) -> bool {
         false
     }
 
@@ -147,6 +160,34 @@ pub trait Layout: Send + Sync {
         Err(self.not_offered("rewinding"))
     }
 
+    /// Makes a mark in a session, in whatever stage of its life it is.
+    fn add_mark(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        new: &NewMark,
+        now: Timestamp,
+    ) -> Result<Mark, LayoutError> {
+        let mut editor = self.edit(store, place)?;
+        let mark = editor.add_mark(new, now)?;
+        editor.release()?;
+        Ok(mark)
+    }
+
+    /// Removes a mark by its id, and tells what it was.
+    fn remove_mark(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        id: &str,
+        now: Timestamp,
+    ) -> Result<Mark, LayoutError> {
+        let mut editor = self.edit(store, place)?;
+        let mark = editor.remove_mark(id, now)?;
+        editor.release()?;
+        Ok(mark)
+    }
+
     /// Takes a session to another stage of its life; returns where it is then.
     fn stage(
         &self,
@@ -176,6 +217,39 @@ pub trait Layout: Send + Sync {
     fn purge(&self, store: &Arc<dyn Store>, trashed: &[Trashed]) -> Result<(), LayoutError> {
         let _ = (store, trashed);
         Err(self.not_offered("emptying the trash"))
+    }
+
+    /// What a repair of a session would do.
+    fn plan_repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        let _ = (store, place, now);
+        Err(self.not_offered("repairs"))
+    }
+
+    /// Mends what is wrong with a session, and keeps every original.
+    fn repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        let _ = (store, place, now);
+        Err(self.not_offered("repairs"))
+    }
+
+    /// Takes back the newest repair of a session that was not taken back yet.
+    fn undo_repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        let _ = (store, place, now);
+        Err(self.not_offered("taking repairs back"))
     }
 
     /// The error for what the layout does not offer.
@@ -238,6 +312,11 @@ pub trait Reader: Send {
 
     /// The state after a turn, or after the last one.
     fn state(&self, turn: Option<u64>) -> Result<State, LayoutError>;
+
+    /// The marks, in the order of their turns. A layout that has no marks has none.
+    fn marks(&self) -> Result<Vec<Mark>, LayoutError> {
+        Ok(Vec::new())
+    }
 }
 
 /// Things that are read one after the other, with what was noticed on the way.
@@ -291,6 +370,18 @@ pub trait Editor: Send {
     fn end_scene(&mut self, text: &str, now: Timestamp) -> Result<Written, LayoutError> {
         let _ = (text, now);
         Err(LayoutError::NotOffered { layout: self.layout(), what: "scenes" })
+    }
+
+    /// Makes a mark.
+    fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, LayoutError> {
+        let _ = (new, now);
+        Err(LayoutError::NotOffered { layout: self.layout(), what: "marks" })
+    }
+
+    /// Removes a mark by its id, and tells what it was.
+    fn remove_mark(&mut self, id: &str, now: Timestamp) -> Result<Mark, LayoutError> {
+        let _ = (id, now);
+        Err(LayoutError::NotOffered { layout: self.layout(), what: "marks" })
     }
 
     /// Gives the session back as it is: what is due is written by whoever comes next.

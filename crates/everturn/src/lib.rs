@@ -11,13 +11,24 @@
 //! - [`document`]: whole JSON files, edited without touching what did not change.
 //! - [`tree`]: JSON values that are looked into only where somebody looks.
 //! - [`delta`]: changes of such values that can be taken back.
+//! - [`tokens`]: how many tokens a text costs a language model.
+//! - [`card`]: character cards, as JSON and in pictures.
+//! - [`lorebook`]: knowledge that turns up when the talk comes to it.
+//! - [`context`]: what of a conversation fits into the window of a language model.
 //! - [`disk`]: what is asked of a disk; the real one, and one that crashes on request.
 //! - [`store`]: batches of changes to files that happen whole or not at all.
 //! - [`archive`]: a directory as a `tar.gz`, and back, without trusting the archive.
+//! - [`repairs`]: changes of sessions that keep every original, and can be taken back.
 //! - [`view`]: sessions, entries and states as every layout shows them.
+//! - [`home`]: where a program keeps its files.
+//! - [`config`]: settings in layers, and which layer a value comes from.
+//! - [`secrets`]: keys and tokens, kept to their owner and never shown.
 //! - [`layout`]: the kinds of sessions there are, behind one shape.
 //! - [`game`]: game sessions of turns, changes, snapshots and scenes.
 //! - [`campaign`]: campaigns of turns, with the rules that make one.
+//! - [`codelia`]: the home of a coding agent, sessions of messages with an index.
+//! - [`chatlog_import`]: chat logs out of the database of the program that plays them.
+//! - [`linggen`]: the home of a coding agent: projects, sessions, runs, missions, plans.
 //! - [`check`]: what is wrong with the files of a directory.
 
 #[cfg(not(unix))]
@@ -37,6 +48,16 @@ pub mod tree;
 
 pub mod delta;
 
+pub mod tokens;
+
+mod outline;
+
+pub mod lorebook;
+
+pub mod card;
+
+pub mod context;
+
 mod checksum;
 
 pub mod disk;
@@ -45,12 +66,33 @@ pub mod store;
 
 pub mod archive;
 
+pub mod repairs;
+
 pub mod view;
 
+pub mod home;
+
+pub mod config;
+
+pub mod secrets;
+
 pub mod layout;
+
+mod marks;
+
+mod trash;
+
+mod staging;
+
+mod shelf;
 
 pub mod game;
 
 pub mod campaign;
+
+pub mod codelia;
+
+pub mod chatlog_import;
+pub mod linggen;
 
 pub mod check;

@@ -190,6 +190,11 @@ impl FilePath {
         }
     }
 
+    /// The path of `name`, which is known to be good, in this directory.
+    pub(crate) fn below(&self, name: &'static str) -> FilePath {
+        Name::parse(name).map_or_else(|_| self.clone(), |name| self.join(&name))
+    }
+
     /// The directory that holds this path; the root has none.
     #[must_use]
     pub fn parent(&self) -> Option<FilePath> {

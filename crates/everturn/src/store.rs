@@ -5,6 +5,8 @@
 //! the simplest thing that behaves like a store, and the measure for the other.
 
 use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::disk::{Listing, Stat};
 use crate::finding::Finding;
@@ -73,6 +75,25 @@ pub trait Store: Send + Sync {
     /// Fails with [`StoreError::Busy`] if another writer has one of them, something above or something
     /// below.
     fn lock(&self, scopes: &[FilePath]) -> Result<Box<dyn Writer>, StoreError>;
+
+    /// The path by which a library that keeps its own files, such as SQLite, can open `path`, if the store has such
+    /// paths. What it writes there is not part of any commit.
+    fn local_path(&self, path: &FilePath) -> Result<Option<PathBuf>, StoreError> {
+        let _ = path;
+        Ok(None)
+    }
+}
+
+/// The content of a file that may be missing.
+pub(crate) fn read_if_there(
+    store: &Arc<dyn Store>,
+    file: &FilePath,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    match store.read(file, 0..u64::MAX) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(StoreError::Missing { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The one writer of its scopes, until it is released or dropped.

@@ -1,9 +1,10 @@
-//! The common view: sessions, entries and states as every layout shows them.
+//! The common view: sessions, entries, states and marks as every layout shows them.
 //!
 //! Each layout decodes what it has on the disk into these few types, so that whatever lists, shows, compares or
 //! replays sessions is written once. See [`layout`](crate::layout) for who makes them.
 
 mod kind;
+mod mark;
 
 use jiff::Timestamp;
 
@@ -13,6 +14,7 @@ use crate::names::FilePath;
 use crate::tree::Tree;
 
 pub use kind::Kind;
+pub use mark::{Mark, MarkKind, NewMark};
 
 /// Where a session is: enough to open it, known without reading it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

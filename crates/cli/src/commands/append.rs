@@ -1,5 +1,7 @@
 //! `everturn append`: the next turn of a session.
 
+use std::time::Duration;
+
 use everturn::layout::{Editor, LayoutError};
 
 use super::Context;
@@ -28,6 +30,10 @@ A turn of a game:
   and increment. Besides, "narration" is what there is to read, and "turnId"
   makes sure that the turn gets this number. Other fields are kept.
 
+A message of Codelia:
+  {"role":"user","content":"List the files."}
+  or {"messages":[…]} for several that are stored together.
+
 The answer with --json:
   {"session":"session-abc123","turn":7}"#)]
 pub(crate) struct Args {
@@ -37,6 +43,10 @@ pub(crate) struct Args {
     /// Each line of the input is a turn
     #[arg(long)]
     lines: bool,
+
+    /// How long to wait for another process that is writing to the session
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    wait: u16,
 }
 
 fn append(args: &Args, editor: &mut dyn Editor, context: &mut Context) -> Result<(), Stop> {
@@ -66,7 +76,8 @@ fn refused(cause: LayoutError) -> Error {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
-    let (found, mut editor) = context.edit(&args.session)?;
+    let (found, mut editor) =
+        context.edit_within(&args.session, Duration::from_secs(args.wait.into()))?;
     let done = append(args, &mut *editor, context);
     // What was stored before a bad line is finished as if the line had not been there.
     // After a single turn only the turn is written, so that its cost does not grow with the session.

@@ -1,6 +1,6 @@
 //! `everturn campaign`: what only campaigns have.
 
-use everturn::campaign::{CampaignError, CampaignWriter, Turn};
+use everturn::campaign::{CampaignError, CampaignWriter, Narrator, Submission, Turn};
 use everturn::names::SessionId;
 use everturn::store::StoreError;
 use serde_json::json;
@@ -10,15 +10,18 @@ use crate::campaigns::try_open;
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::json::Object;
+use crate::narrator::{NarratorArgs, Shown};
+use crate::output::Output;
 use crate::{input, settings};
 
-/// Replay recorded answers through a campaign, or choose who acts
+/// Play turns from a script, replay answers, or choose who acts
 ///
 /// What a campaign has in common with other sessions is done by the commands for all of them: show, state,
 /// append, undo, rewind, fork and so on. `everturn settings` changes its settings.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
+  everturn campaign submit camp_0001 < script.txt
   everturn campaign replay-outputs camp_0001 < outputs.jsonl
   everturn campaign actor camp_0001 pc_002")]
 pub(crate) struct Args {
@@ -28,8 +31,37 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
+    Submit(Submit),
     ReplayOutputs(Replay),
     Actor(Actor),
+}
+
+/// Play turns: each line on stdin is what the player says
+///
+/// The narrator answers, its calls are checked and carried out, and the row is stored. Each line is answered by one
+/// line. A turn that fails leaves no trace, and its line can be sent again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn campaign submit camp_0001 < script.txt
+  everturn campaign submit camp_0001 --narrator openai --model llama3.2
+
+The answer:
+  {"ok":true,"row":{…}} with the row as it was stored, or
+  {"ok":false,"error":"…"}, with "conflict_report" if all answers contradicted the state"#)]
+struct Submit {
+    /// The campaign: an id or the beginning of one, a path, or `latest`
+    campaign: String,
+
+    /// Who acts, if it is not the active actor
+    #[arg(long, value_name = "ID")]
+    actor: Option<String>,
+
+    /// What the embedded narrator's places and people follow from
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    seed: u64,
+
+    #[command(flatten)]
+    narrator: NarratorArgs,
 }
 
 /// Play turns with answers of a narrator that were recorded
@@ -71,21 +103,40 @@ struct Actor {
     actor: Option<String>,
 }
 
+/// Where the answers of a turn come from.
+enum Source {
+    /// The line itself.
+    Recorded,
+    /// A narrator, who is asked for this actor.
+    Asked(Box<dyn Narrator>, Option<String>),
+}
+
+fn opened<'w>(
+    writer: &'w mut Option<CampaignWriter>,
+    open: &dyn Fn() -> Result<CampaignWriter, CampaignError>,
+) -> Result<&'w mut CampaignWriter, CampaignError> {
+    Ok(match writer {
+        Some(campaign) => campaign,
+        None => writer.insert(open()?),
+    })
+}
+
 /// Plays one line; the writer is taken when it is free, and kept.
 fn play(
-    line: &str,
-    number: u64,
+    (number, line): (u64, &str),
+    source: &mut Source,
     open: &dyn Fn() -> Result<CampaignWriter, CampaignError>,
     writer: &mut Option<CampaignWriter>,
 ) -> Result<String, CampaignError> {
-    let turn = Turn::parse(line)?;
-    let campaign = match writer {
-        Some(campaign) => campaign,
-        None => writer.insert(open()?),
-    };
     let now = settings::now();
     let seed = u64::try_from(now.as_nanosecond()).unwrap_or_default().wrapping_add(number);
-    let played = turn.play(campaign, seed, now)?;
+    let played = match source {
+        Source::Recorded => Turn::parse(line)?.play(opened(writer, open)?, seed, now)?,
+        Source::Asked(narrator, actor) => {
+            let submission = Submission { user_input: line, actor: actor.as_deref(), seed };
+            opened(writer, open)?.submit(&submission, narrator.as_mut(), now)?
+        }
+    };
     crate::sessions::report(&played.findings);
     Ok(Object::new().raw("ok", "true").tree("row", &played.row).close())
 }
@@ -102,14 +153,25 @@ fn refused(error: CampaignError) -> String {
     }
 }
 
-fn replay(args: &Replay, context: &mut Context) -> Result<Exit, Stop> {
-    let found = context.find_campaign(&args.campaign)?;
+fn submit(args: &Submit, context: &mut Context) -> Result<Exit, Stop> {
+    let remark = |shown: Shown<'_>| {
+        if let Shown::Remark(remark) = shown {
+            Output::status(remark);
+        }
+    };
+    let narrator = args.narrator.build(args.seed, Box::new(remark))?;
+    turns(&args.campaign, Source::Asked(narrator, args.actor.clone()), context)
+}
+
+/// Plays a turn for each line on stdin.
+fn turns(campaign: &str, mut source: Source, context: &mut Context) -> Result<Exit, Stop> {
+    let found = context.find_campaign(campaign)?;
     let id = SessionId::parse(&found.place.id).map_err(Error::from)?;
     let open = || try_open(&found, &id);
     let (mut writer, mut exit) = (None, Exit::Fine);
     for line in input::lines() {
         let (number, line) = line?;
-        let answer = match play(&line, number, &open, &mut writer) {
+        let answer = match play((number, &line), &mut source, &open, &mut writer) {
             Ok(answer) => answer,
             Err(error) => {
                 match &error {
@@ -154,7 +216,8 @@ fn actor(args: &Actor, context: &mut Context) -> Result<Exit, Stop> {
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     match &args.what {
-        What::ReplayOutputs(args) => replay(args, context),
+        What::Submit(args) => submit(args, context),
+        What::ReplayOutputs(args) => turns(&args.campaign, Source::Recorded, context),
         What::Actor(args) => actor(args, context),
     }
 }

@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 use super::Context;
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
+use crate::faults;
 use crate::output::Output;
-use crate::{faults, settings};
 
 /// Change files in batches, each whole or not at all
 ///
@@ -123,7 +123,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let scopes: Result<Vec<FilePath>, _> =
         args.scopes.iter().map(|scope| FilePath::parse(scope)).collect();
     let scopes = scopes.map_err(Error::from)?;
-    let store = faults::open_store(&settings::root(context.root.as_deref())?)?;
+    let store = faults::open_store(&context.root_dir()?)?;
     let writer = store.lock(&scopes).map_err(Error::from)?;
     // What had to be mended after a crash is known only now.
     for finding in store.take_findings() {

@@ -23,6 +23,10 @@ pub(crate) struct Args {
     /// Only sessions with this status, such as active, paused or completed
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
+
+    /// No more than so many
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
 }
 
 fn json(summary: &Summary, root: &Root) -> String {
@@ -62,6 +66,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let root = context.open_root()?;
     let (mut summaries, findings) = context.summaries(&root)?;
     summaries.retain(|summary| args.status.as_ref().is_none_or(|wanted| *wanted == summary.status));
+    summaries.truncate(args.limit.unwrap_or(usize::MAX));
+    context.complete(&root, &mut summaries);
     let width = summaries.iter().map(|summary| summary.place.id.chars().count()).max();
     for summary in &summaries {
         let text = match context.json {

@@ -1,5 +1,7 @@
 //! `everturn new`: a new session.
 
+use std::path::PathBuf;
+
 use everturn::delta::{Delta, Path};
 use everturn::layout::{self, Editor, Layout, LayoutError};
 use everturn::store::StoreError;
@@ -13,7 +15,7 @@ use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::json::Object;
 use crate::sessions::Root;
-use crate::{input, settings};
+use crate::{homes, input, linggen, settings};
 
 /// Make a new session
 ///
@@ -33,6 +35,13 @@ The fields of a game:
 The fields of a campaign:
   {"party":["pc_001","pc_002"],"actor":"pc_001","world":"world_001","map":"map_001"}
   all of them optional, and these their defaults; the id is the next camp_NNNN.
+
+The fields of a session of Linggen:
+  {"project":"/work/app","title":"…"}
+  without project, it is the directory you are in.
+
+The fields of a session of Codelia:
+  {"meta":{"codelia_workspace_root":"/work/app"}}
 
 The answer with --json:
   {"session":"session-mjv9xds0","turn":0,"layout":"game","path":"…"}"#)]
@@ -76,6 +85,10 @@ pub(crate) struct Args {
     /// The map of a campaign
     #[arg(long, value_name = "ID")]
     map: Option<String>,
+
+    /// The directory of the project that a session of Linggen belongs to
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
 }
 
 impl Args {
@@ -92,9 +105,16 @@ impl Args {
     fn fields(&self, layout: &dyn Layout) -> Result<Tree, Error> {
         let from_stdin = self.stdin || self.dash.is_some();
         let mut fields = if from_stdin { input::object()? } else { Tree::object() };
-        for (key, value) in self.options() {
-            if layout.name() != "campaign" {
-                let what = format!("--{key} is for campaigns, not for a {}", layout.name());
+        let mut options = self.options();
+        let is_linggen = layout.name() == "linggen";
+        if self.project.is_some() || (is_linggen && fields.at(&["project"]).is_none()) {
+            let project = linggen::project_path(self.project.as_deref())?;
+            options.push(("project", project.as_str().into()));
+        }
+        for (key, value) in options {
+            let wanted = if key == "project" { "linggen" } else { "campaign" };
+            if layout.name() != wanted {
+                let what = format!("--{key} is for {wanted}, not for a {}", layout.name());
                 return Err(Error::new(Exit::Request, what).hint("everturn new --help"));
             }
             let value = Tree::from_value(&value).unwrap_or_else(|_| Tree::null());
@@ -157,7 +177,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let fields = args.fields(layout)?;
     let id = args.id.clone().or_else(|| fields.string_at(&["sessionId"]));
     let new = New { id: String::new(), name: args.name.clone(), config, fields };
-    let root = Root::create(&settings::root(context.root.as_deref())?)?;
+    let root = Root::create(&homes::root(context.root.as_deref(), Some(layout.name()))?)?;
     let editor = create(layout, &root, new, id).map_err(|error| match error {
         LayoutError::Request { what } => {
             Error::new(Exit::Request, what).hint("everturn new --help")

@@ -3,6 +3,7 @@
 use everturn::campaign;
 use everturn::finding::Severity;
 use everturn::game::{Action, Repair, plan_repair, repair, undo_repair};
+use everturn::layout::Layout;
 use everturn::names::SessionId;
 use serde_json::json;
 
@@ -12,7 +13,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::{games, settings};
 
-/// Mend a damaged game session or campaign, and keep every original
+/// Mend a damaged session, and keep every original
 ///
 /// Moves lines that are no records out of the logs, works out states and metadata anew from snapshots and
 /// changes, and sets bad snapshots and indexes aside. Turns are never renumbered. All that is changed or
@@ -78,16 +79,12 @@ fn print(args: &Args, context: &mut Context, done: &Repair) -> Result<(), Stop> 
 /// A campaign is not mended like a game.
 fn run_campaign(args: &Args, context: &mut Context, id: &SessionId) -> Result<Exit, Stop> {
     let root = context.root.clone();
-    if args.undo {
-        let what =
-            "the repair of a campaign is taken back by hand: its originals are in .everturn/trash";
-        return Err(Error::new(Exit::Request, what).into());
-    }
     let done = if args.dry_run {
         campaign::plan_repair(&games::look(root.as_deref())?, id).map_err(Error::from)?
     } else {
         let (file_store, store) = games::open(root.as_deref())?;
-        let done = campaign::repair(&store, id, settings::now()).map_err(Error::from)?;
+        let mend = if args.undo { campaign::undo_repair } else { campaign::repair };
+        let done = mend(&store, id, settings::now()).map_err(Error::from)?;
         drop(store);
         file_store.close().map_err(Error::from)?;
         done
@@ -101,7 +98,36 @@ fn run_campaign(args: &Args, context: &mut Context, id: &SessionId) -> Result<Ex
     Ok(Exit::Fine)
 }
 
+/// Layouts that are mended through their common shape.
+fn has_own_repair(layout: &dyn Layout) -> bool {
+    !matches!(layout.name(), "game" | "campaign")
+}
+
+/// Mends a session through its layout.
+fn run_layout(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let found = match args.dry_run {
+        true => context.find_to_read(&args.session)?,
+        false => context.find_to_write(&args.session)?,
+    };
+    let (store, place, now) = (found.root.store(), &found.place, settings::now());
+    let done = match (args.dry_run, args.undo) {
+        (true, _) => found.layout.plan_repair(&store, place, now),
+        (false, true) => found.layout.undo_repair(&store, place, now),
+        (false, false) => found.layout.repair(&store, place, now),
+    };
+    let done = done.map_err(|error| found.failed(error))?;
+    drop(store);
+    if !args.dry_run {
+        found.root.close()?;
+    }
+    print(args, context, &done)?;
+    Ok(Exit::Fine)
+}
+
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    if context.find_layout(&args.session)?.is_some_and(has_own_repair) {
+        return run_layout(args, context);
+    }
     let id = SessionId::parse(&args.session).map_err(Error::from)?;
     let root = context.root.clone();
     let campaigns = campaign::list(&games::look(root.as_deref())?).map_err(Error::from)?;

@@ -1,7 +1,7 @@
 //! What stands on the screen.
 
-use super::layout::{cut, spread, wrap};
 use super::player::Player;
+use crate::columns::{cut, spread, wrap};
 
 /// All there is to show about a turn.
 #[derive(Debug, Default)]

@@ -4,11 +4,15 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod campaigns;
 mod check;
+mod codelia;
 mod everturn;
 mod kills;
 mod large;
+mod narrator;
 mod pages;
+mod play;
 mod readme;
 mod sessions;
 mod streams;

@@ -9,13 +9,13 @@ use crate::everturn::{command, run};
 const SCRIPT: &str = include_str!("terminal.py");
 
 /// What a run on a terminal came to.
-struct Run {
+pub(crate) struct Run {
     /// Whether each text that was waited for has appeared.
-    found: Vec<bool>,
-    exit: i64,
-    seen: String,
+    pub(crate) found: Vec<bool>,
+    pub(crate) exit: i64,
+    pub(crate) seen: String,
     /// Whether keys came one by one: before, while it ran, afterwards.
-    raw: serde_json::Value,
+    pub(crate) raw: serde_json::Value,
 }
 
 const NEXT: &str = "\u{1b}[C";
@@ -24,7 +24,7 @@ const ENTER_SCREEN: &str = "\u{1b}[?1049h";
 const LEAVE_SCREEN: &str = "\u{1b}[?1049l";
 const SHOW_CURSOR: &str = "\u{1b}[?25h";
 
-fn on_terminal(root: &Path, words: &[&str], steps: &[&str]) -> Run {
+pub(crate) fn on_terminal(root: &Path, words: &[&str], steps: &[&str]) -> Run {
     let mut python = Command::new("python3");
     python.arg("-c").arg(SCRIPT).arg(env!("CARGO_BIN_EXE_everturn")).args(words);
     python.arg("--").args(steps).current_dir(root);

@@ -14,6 +14,7 @@ use super::stored::Stored;
 use super::writer::CampaignWriter;
 use crate::disk::Kind;
 use crate::finding::Finding;
+use crate::marks;
 use crate::names::{FilePath, SessionId};
 use crate::store::{Durability, Expect, Secrecy, Step, Store};
 use crate::tree::Tree;
@@ -46,6 +47,14 @@ pub fn fork(
 }
 
 impl CampaignWriter {
+    /// As [`fork`], for whoever plays the campaign.
+    pub fn fork(&mut self, turn: u64, id: Option<&SessionId>) -> Result<Branched, CampaignError> {
+        self.refresh()?;
+        let cut = Cut::at(&self.campaign, turn)?;
+        let branched = copy(&self.campaign, turn, "fork", id, Some(&cut))?;
+        Ok(Branched { findings: cut.findings, ..branched })
+    }
+
     /// Returns to a turn: state and log together. Everything as it was becomes a branch first, so nothing is
     /// lost. Returning to the last turn changes nothing but makes the branch all the same.
     pub fn rewind(&mut self, turn: u64) -> Result<Branched, CampaignError> {
@@ -112,6 +121,9 @@ impl Cut {
         if name == CampaignFile::Deltas.as_str() {
             return Cut::head(&bytes, self.changes);
         }
+        if name == marks::FILE {
+            return Some(marks::cut(&bytes, self.turn).unwrap_or(bytes));
+        }
         Some(bytes)
     }
 
@@ -128,6 +140,8 @@ impl Cut {
                 None => steps.push(Step::Remove { path }),
             }
         }
+        let marked = marks::left(&campaign.store, &campaign.dir, self.turn)?;
+        steps.extend(marked.map(|bytes| replace(marks::file(&campaign.dir), bytes)));
         if let Some(stored) = &campaign.stored
             && !stored.tree.is_same(&self.state)
         {

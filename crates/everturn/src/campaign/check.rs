@@ -12,6 +12,7 @@ use super::summary::disagreement;
 use super::view::{Fact, View};
 use crate::check::Watch;
 use crate::finding::{Code, Finding};
+use crate::marks;
 use crate::names::{FilePath, SessionId};
 use crate::store::Store;
 use crate::tree::Kind;
@@ -60,7 +61,8 @@ pub(crate) fn check_dir(
     let own = [CampaignFile::Campaign, CampaignFile::Log, CampaignFile::Deltas]
         .map(|file| campaign.file(file));
     let checkpoints = campaign.checkpoints()?.into_iter().map(|one| one.path(dir));
-    for file in own.into_iter().chain(checkpoints) {
+    let marked = [marks::file(dir)];
+    for file in own.into_iter().chain(checkpoints).chain(marked) {
         if store.stat(&file)?.is_some() {
             watch.file(&file);
             files.insert(file);
@@ -84,6 +86,7 @@ impl Campaign {
             self.check_way_back(&mut findings)?;
         }
         self.check_checkpoints(&mut findings)?;
+        findings.extend(marks::findings(&self.store, &self.dir, self.turn)?);
         Ok(findings)
     }
 

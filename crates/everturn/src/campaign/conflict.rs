@@ -171,6 +171,12 @@ pub(crate) fn in_text(evidence: &Evidence<'_>) -> Vec<Conflict> {
     conflicts
 }
 
+/// Whether a text could be quoted in any answer without being taken for a claim.
+pub(crate) fn is_harmless(text: &str) -> bool {
+    let text = text.to_lowercase();
+    !FORBIDDEN.iter().chain(CHANGES).any(|word| text.contains(word))
+}
+
 /// The text around the first place of a word; the word itself, if it is nowhere.
 fn around(text: &str, word: &str) -> String {
     let Some(at) = text.find(word) else { return word.to_owned() };

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::error::CampaignError;
 use super::generation::{Generation, Rules};
-use super::names::{CampaignFile, campaign_dir, campaign_id, campaign_number};
+use super::life::archived;
+use super::names::{CampaignFile, archive_file, campaign_dir, campaign_id, campaign_number};
 use super::session::all_ids;
 use super::settings::settings;
 use super::stamp::stamp;
@@ -16,6 +17,7 @@ use super::tools::default_allowlist;
 use super::view::{DEFAULT_HP, DEFAULT_STATE, FIRST_AREA};
 use crate::names::SessionId;
 use crate::store::{Durability, Expect, Secrecy, Step, Store, StoreError, Writer};
+use crate::trash;
 
 /// How many ids are tried before somebody is told that all of them are being made.
 const CLAIMS: u64 = 64;
@@ -178,12 +180,15 @@ pub(crate) fn claim(
 ) -> Result<(SessionId, Box<dyn Writer>), CampaignError> {
     if let Some(id) = wanted {
         let writer = store.lock(&[campaign_dir(id)])?;
-        if store.stat(&campaign_dir(id))?.is_some() {
+        if store.stat(&campaign_dir(id))?.is_some() || store.stat(&archive_file(id)?)?.is_some() {
             return Err(CampaignError::Taken { id: id.clone() });
         }
         return Ok((id.clone(), writer));
     }
-    let taken = all_ids(store)?;
+    // One that is packed away or in the trash may come back, and wants its id then.
+    let resting = trash::all_names(store)?.into_iter().map(|name| name.id);
+    let resting = resting.chain(archived(store)?);
+    let taken: Vec<SessionId> = all_ids(store)?.into_iter().chain(resting).collect();
     let highest = taken.iter().filter_map(|id| campaign_number(id.as_str())).max().unwrap_or(0);
     let mut busy = None;
     for step in 1..=CLAIMS {

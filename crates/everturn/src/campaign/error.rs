@@ -1,11 +1,15 @@
 //! What can go wrong with a campaign.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
 use super::conflict::ConflictReport;
 use super::narrator::NarratorError;
+use crate::archive::ArchiveError;
 use crate::delta::DeltaError;
 use crate::names::{FilePath, NameError, SessionId};
+use crate::repairs::RepairError;
 use crate::store::StoreError;
 
 /// Why a campaign could not do what was asked. Nothing was changed.
@@ -56,6 +60,17 @@ pub enum CampaignError {
         /// Why.
         reason: String,
     },
+    /// The campaign waits or is over, because somebody has said so.
+    #[error("campaign {id} is {status}; everturn resume {id} lets it go on")]
+    Rests {
+        /// The campaign.
+        id: SessionId,
+        /// `paused` or `completed`.
+        status: String,
+    },
+    /// An archive could not be made or used.
+    #[error(transparent)]
+    Archive(Arc<ArchiveError>),
     /// The actor cannot act, and somebody else could.
     #[error("actor {actor} is unconscious; select another actor")]
     Unconscious {
@@ -104,6 +119,26 @@ pub enum CampaignError {
     /// A change does not fit the document, because parts of it have the wrong shape.
     #[error("the campaign's document does not have the shape that a change needs")]
     Shape(#[from] DeltaError),
+}
+
+impl From<RepairError> for CampaignError {
+    fn from(error: RepairError) -> CampaignError {
+        match error {
+            RepairError::Store(error) => CampaignError::Store(error),
+            RepairError::Name(error) => CampaignError::Name(error),
+            RepairError::Damaged { file, reason } => CampaignError::Damaged { file, reason },
+            other => CampaignError::input(other.to_string()),
+        }
+    }
+}
+
+impl From<ArchiveError> for CampaignError {
+    fn from(error: ArchiveError) -> CampaignError {
+        match error {
+            ArchiveError::Store(error) => error.into(),
+            error => CampaignError::Archive(Arc::new(error)),
+        }
+    }
 }
 
 impl CampaignError {

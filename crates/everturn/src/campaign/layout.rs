@@ -1,6 +1,7 @@
 //! Campaigns in the common view: the entries of a row are what was said, what was called, and what came of it.
 
 mod editor;
+mod life;
 mod reader;
 
 use std::sync::Arc;
@@ -10,18 +11,19 @@ use jiff::Timestamp;
 use super::branch;
 use super::create::{NewCampaign, create};
 use super::error::CampaignError;
-use super::names::{campaign_dir, campaigns_dir};
+use super::life::{Status, archived};
+use super::names::{archive_file, campaign_dir, campaigns_dir};
 use super::progress;
 use super::session::{Campaign, list};
 use super::view::strings;
 use super::writer::CampaignWriter;
 use crate::archive::Progress;
 use crate::finding::{Code, Finding};
-use crate::layout::{Editor, Layout, LayoutError, Reader, chain};
+use crate::layout::{Editor, Layout, LayoutError, Reader, Stage, chain};
 use crate::names::SessionId;
 use crate::store::{Store, StoreError};
 use crate::tree::{Kind, Tree};
-use crate::view::{Branch, Forking, New, Place, Places, Summary};
+use crate::view::{Branch, Forking, New, Place, Places, Staged, Summary, Trashed};
 
 pub use editor::Turn;
 
@@ -60,18 +62,24 @@ impl Layout for CampaignLayout {
                     note(Code::BadName, format!("holds {name:?}, which is left alone: {reason}"));
                 }
             }
-            Err(StoreError::Missing { .. }) => return Ok(Places::default()),
+            Err(StoreError::Missing { .. }) => {
+                return Ok(Places { places: archives(store)?, findings });
+            }
             Err(error) => {
                 note(Code::Unreadable, format!("cannot be read: {}", chain(&error)));
                 return Ok(Places { places: Vec::new(), findings });
             }
         }
-        let places = list(store)?.iter().map(place).collect();
+        let mut places: Vec<Place> = list(store)?.iter().map(place).collect();
+        places.extend(archives(store)?);
         Ok(Places { places, findings })
     }
 
     fn summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
         let id = SessionId::parse(&place.id)?;
+        if is_archive(place) {
+            return Ok(in_archive(place));
+        }
         let campaign = Campaign::open_in(Arc::clone(store), &id, place.path.clone())?;
         let last = campaign.last_row()?;
         let time = |tree: &Tree, key: &str| tree.string_at(&[key])?.parse::<Timestamp>().ok();
@@ -95,8 +103,14 @@ impl Layout for CampaignLayout {
             let over = progress::end_reason(view).is_some();
             summary.status = if over { "ended" } else { "active" }.to_owned();
         }
-        match campaign.lineage() {
-            Ok(lineage) => summary.parent = lineage.map(|lineage| lineage.parent),
+        let about = campaign.lineage().and_then(|lineage| Ok((lineage, campaign.status()?)));
+        match about {
+            Ok((lineage, status)) => {
+                summary.parent = lineage.map(|lineage| lineage.parent);
+                if status != Status::Active {
+                    summary.status = status.as_str().to_owned();
+                }
+            }
             Err(CampaignError::Damaged { file, reason }) => summary.findings.push(Finding {
                 file,
                 line: None,
@@ -111,6 +125,7 @@ impl Layout for CampaignLayout {
     }
 
     fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
+        out_of_archive(place)?;
         let id = SessionId::parse(&place.id)?;
         let campaign = Campaign::open_in(Arc::clone(store), &id, place.path.clone())?;
         Ok(Box::new(reader::CampaignReader { campaign }))
@@ -127,6 +142,7 @@ impl Layout for CampaignLayout {
     }
 
     fn edit(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Editor>, LayoutError> {
+        out_of_archive(place)?;
         let writer = CampaignWriter::open(Arc::clone(store), &SessionId::parse(&place.id)?)?;
         Ok(Box::new(editor::CampaignEditor { writer }))
     }
@@ -139,6 +155,7 @@ impl Layout for CampaignLayout {
         _now: Timestamp,
         _progress: &mut dyn FnMut(Progress),
     ) -> Result<Branch, LayoutError> {
+        out_of_archive(from)?;
         let id = SessionId::parse(&from.id)?;
         let new = how.id.as_deref().map(SessionId::parse).transpose()?;
         let turn = match how.turn {
@@ -157,11 +174,72 @@ impl Layout for CampaignLayout {
         _now: Timestamp,
         _progress: &mut dyn FnMut(Progress),
     ) -> Result<Branch, LayoutError> {
+        out_of_archive(from)?;
         let mut writer = CampaignWriter::open(Arc::clone(store), &SessionId::parse(&from.id)?)?;
         let made = writer.rewind(turn)?;
         writer.release()?;
         Ok(Branch { place: place(&made.id), turn, findings: made.findings })
     }
+
+    fn stage(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        stage: Stage,
+        now: Timestamp,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Staged, LayoutError> {
+        life::move_on(store, place, stage, now, progress)
+    }
+
+    fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {
+        life::in_trash(store)
+    }
+
+    fn restore(&self, store: &Arc<dyn Store>, name: &str) -> Result<Place, LayoutError> {
+        life::take_out(store, name)
+    }
+
+    fn purge(&self, store: &Arc<dyn Store>, trashed: &[Trashed]) -> Result<(), LayoutError> {
+        life::remove(store, trashed)
+    }
+}
+
+/// The campaigns that are in archives.
+fn archives(store: &Arc<dyn Store>) -> Result<Vec<Place>, LayoutError> {
+    let place = |id: SessionId| -> Result<Place, LayoutError> {
+        Ok(Place { path: archive_file(&id)?, id: id.to_string() })
+    };
+    archived(store)?.into_iter().map(place).collect()
+}
+
+fn is_archive(place: &Place) -> bool {
+    place.path.as_str().ends_with(".tar.gz")
+}
+
+/// What can be said of a campaign without unpacking it.
+fn in_archive(place: &Place) -> Summary {
+    Summary {
+        place: place.clone(),
+        layout: NAME,
+        title: place.id.clone(),
+        created: None,
+        updated: None,
+        status: "archived".to_owned(),
+        turns: None,
+        parent: None,
+        findings: Vec::new(),
+    }
+}
+
+/// An error, if the campaign is in an archive.
+fn out_of_archive(place: &Place) -> Result<(), LayoutError> {
+    if is_archive(place) {
+        let id = &place.id;
+        let what = format!("campaign {id} is in an archive; everturn unarchive {id} takes it out");
+        return Err(LayoutError::request(what));
+    }
+    Ok(())
 }
 
 /// What is given for a new campaign: `party`, `actor`, `world` and `map`.

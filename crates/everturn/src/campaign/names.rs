@@ -1,6 +1,6 @@
 //! The names of a campaign's files, and the ids of campaigns and turns.
 
-use crate::names::{FilePath, Name, SessionId};
+use crate::names::{FilePath, Name, NameError, SessionId};
 
 /// Where all campaigns are.
 const CAMPAIGNS: &str = "campaigns";
@@ -28,6 +28,16 @@ pub(crate) fn world_file(id: &SessionId) -> FilePath {
     below(&world_dir(id), "world.json")
 }
 
+/// The directory of campaigns that are packed away.
+pub(crate) fn archives_dir() -> FilePath {
+    below(&below(&FilePath::root(), "archives"), CAMPAIGNS)
+}
+
+/// The archive of a campaign.
+pub(crate) fn archive_file(id: &SessionId) -> Result<FilePath, NameError> {
+    Ok(archives_dir().join(&Name::parse(&format!("{id}.tar.gz"))?))
+}
+
 /// The path of a name that is known to be good.
 pub(crate) fn below(dir: &FilePath, name: &str) -> FilePath {
     Name::parse(name).map_or_else(|_| dir.clone(), |name| dir.join(&name))
@@ -42,7 +52,7 @@ pub(crate) enum CampaignFile {
     Log,
     /// What each change did, so that it can be taken back. The program behind the layout does not know it.
     Deltas,
-    /// Where a branch comes from. The program does not know it either.
+    /// Where a branch comes from, and whether the campaign rests. The program does not know it either.
     Lineage,
 }
 

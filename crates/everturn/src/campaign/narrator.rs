@@ -30,6 +30,53 @@ pub struct Request<'a> {
     pub conflicts: &'a [Conflict],
 }
 
+/// A request that belongs to nobody, so that another thread can answer it.
+#[derive(Debug, Clone)]
+pub struct Question {
+    user_input: String,
+    actor: String,
+    campaign: Tree,
+    generation: Generation,
+    turn: u64,
+    recent: Vec<Tree>,
+    retry: usize,
+    conflicts: Vec<Conflict>,
+}
+
+impl Request<'_> {
+    /// The same request, to keep.
+    #[must_use]
+    pub fn to_question(&self) -> Question {
+        Question {
+            user_input: self.user_input.to_owned(),
+            actor: self.actor.to_owned(),
+            campaign: self.campaign.clone(),
+            generation: self.generation,
+            turn: self.turn,
+            recent: self.recent.to_vec(),
+            retry: self.retry,
+            conflicts: self.conflicts.to_vec(),
+        }
+    }
+}
+
+impl Question {
+    /// The request that it was made of.
+    #[must_use]
+    pub fn as_request(&self) -> Request<'_> {
+        Request {
+            user_input: &self.user_input,
+            actor: &self.actor,
+            campaign: &self.campaign,
+            generation: self.generation,
+            turn: self.turn,
+            recent: &self.recent,
+            retry: self.retry,
+            conflicts: &self.conflicts,
+        }
+    }
+}
+
 /// What a narrator answers.
 #[derive(Debug, Clone, Default)]
 pub struct Output {

@@ -8,12 +8,13 @@ use jiff::Timestamp;
 
 use super::error::CampaignError;
 use super::log::{Change, Record};
-use super::names::{CampaignFile, below, campaign_dir};
+use super::names::{CampaignFile, campaign_dir};
 use super::session::{Campaign, read_if_there};
 use super::stored::Stored;
 use crate::lines::{Item, Scan};
 use crate::names::{FilePath, SessionId};
-use crate::store::{Durability, Expect, Secrecy, Step, Store, StoreError, trash_dir};
+use crate::repairs::{self, Action, Keeper};
+use crate::store::{Store, StoreError};
 use crate::tree::Tree;
 
 /// One thing that a repair does.
@@ -23,7 +24,6 @@ pub struct Mending {
     pub file: FilePath,
     /// What is done with it, and from what.
     pub what: String,
-    before: Option<Vec<u8>>,
     after: Option<Vec<u8>>,
 }
 
@@ -48,70 +48,56 @@ pub fn plan_repair(store: &Arc<dyn Store>, id: &SessionId) -> Result<Repair, Cam
         let Some(before) = read_if_there(store, &file)? else { continue };
         if Stored::parse(&file, &before).is_err() {
             let what = "a checkpoint that cannot be read is taken away".to_owned();
-            mendings.push(Mending { file, what, before: Some(before), after: None });
+            mendings.push(Mending { file, what, after: None });
         }
     }
     if campaign.stored.is_none() {
         let file = campaign.file(CampaignFile::Campaign);
         let (bytes, what) = rebuild::document(&campaign)?;
-        let before = read_if_there(store, &file)?;
-        mendings.push(Mending { file, what, before, after: Some(bytes) });
+        mendings.push(Mending { file, what, after: Some(bytes) });
     }
     Ok(Repair { mendings, kept: None })
 }
 
-/// Puts a campaign right. What was there before is kept in the trash.
+/// Puts a campaign right. What was there before is kept in the trash, and [`undo_repair`] puts it back.
 pub fn repair(
     store: &Arc<dyn Store>,
     id: &SessionId,
     now: Timestamp,
 ) -> Result<Repair, CampaignError> {
-    let dir = campaign_dir(id);
-    let trash = below(&below(&trash_dir(), "campaigns"), id.as_str());
-    let writer = store.lock(&[dir.clone(), trash.clone()])?;
+    let trash = repairs::new_place(store, id, now)?;
+    let writer = store.lock(&[campaign_dir(id), trash.clone()])?;
     let mut repair = plan_repair(store, id)?;
     if repair.mendings.is_empty() {
         writer.release()?;
         return Ok(repair);
     }
-    let kept = free_place(store, &trash, now)?;
-    let mut steps = Vec::new();
-    for Mending { file, before, after, .. } in &repair.mendings {
-        if let Some(bytes) = before
-            && let Some(file) = file.moved(&dir, &kept)
-        {
-            let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
-            steps.push(Step::Replace { file, expect, bytes: bytes.clone(), secrecy });
+    let action =
+        |Mending { file, what, .. }: &Mending| Action { file: file.clone(), what: what.clone() };
+    let actions: Vec<Action> = repair.mendings.iter().map(action).collect();
+    let mut keeper = Keeper::new(store, &*writer, &trash, id, &actions, now);
+    for Mending { file, after, .. } in &repair.mendings {
+        match after {
+            Some(bytes) => keeper.write(file, bytes.clone())?,
+            None => keeper.discard(file),
         }
-        let file = file.clone();
-        steps.push(match after {
-            Some(bytes) => {
-                let (expect, secrecy) = (Expect::Anything, Secrecy::Usual);
-                Step::Replace { file, expect, bytes: bytes.clone(), secrecy }
-            }
-            None => Step::Remove { path: file },
-        });
     }
-    writer.commit(steps, Durability::Synced)?;
+    keeper.flush()?;
     writer.release()?;
-    repair.kept = Some(kept);
+    repair.kept = Some(trash);
     Ok(repair)
 }
 
-/// A directory in the trash that nobody has.
-fn free_place(
+/// Takes back the newest repair of a campaign that was not taken back yet: every file is again, byte for byte, what it
+/// was. If the campaign was changed since then, nothing is done.
+pub fn undo_repair(
     store: &Arc<dyn Store>,
-    trash: &FilePath,
+    id: &SessionId,
     now: Timestamp,
-) -> Result<FilePath, StoreError> {
-    let time = now.strftime("%Y%m%dT%H%M%SZ").to_string();
-    let mut place = below(trash, &time);
-    let mut count = 2_u64;
-    while store.stat(&place)?.is_some() {
-        place = below(trash, &format!("{time}-{count}"));
-        count += 1;
-    }
-    Ok(place)
+) -> Result<Repair, CampaignError> {
+    let done = repairs::take_back(store, id, &[campaign_dir(id)], now)?;
+    let mending = |Action { file, what }| Mending { file, what, after: None };
+    Ok(Repair { mendings: done.actions.into_iter().map(mending).collect(), kept: done.kept })
 }
 
 /// A log in which every record has its own line, and nothing else stands.
@@ -144,7 +130,7 @@ fn mend_lines(campaign: &Campaign, file: CampaignFile) -> Result<Option<Mending>
         _ => format!("{dropped} changes of turns that the log does not have are taken away"),
     };
     let after = Some(after.into_bytes()).filter(|after| !after.is_empty());
-    Ok(Some(Mending { file: path, what, before: Some(before), after }))
+    Ok(Some(Mending { file: path, what, after }))
 }
 
 /// Whether a change is of a turn that the log has.

@@ -11,9 +11,13 @@ use super::view::View;
 use crate::disk::Kind;
 use crate::document::ParseError;
 use crate::finding::{Code, Finding};
+use crate::layout::LayoutError;
+use crate::marks;
 use crate::names::{FilePath, SessionId};
+pub(crate) use crate::store::read_if_there;
 use crate::store::{Store, StoreError};
 use crate::tree::Tree;
+use crate::view::Mark;
 
 /// A campaign that is read. It never writes, and never waits for whoever does.
 pub struct Campaign {
@@ -79,18 +83,6 @@ pub(crate) fn is_campaign_dir(
         }
     }
     Ok(None)
-}
-
-/// A file that may be missing.
-pub(crate) fn read_if_there(
-    store: &Arc<dyn Store>,
-    file: &FilePath,
-) -> Result<Option<Vec<u8>>, StoreError> {
-    match store.read(file, 0..u64::MAX) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(StoreError::Missing { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 impl Campaign {
@@ -213,6 +205,11 @@ impl Campaign {
     /// The last row that has a number.
     pub(crate) fn last_row(&self) -> Result<Option<TurnRow>, CampaignError> {
         self.rows_back()?.next().transpose()
+    }
+
+    /// The marks, in the order of their turns.
+    pub fn marks(&self) -> Result<Vec<Mark>, LayoutError> {
+        marks::read(&self.store, &self.dir)
     }
 
     /// Where the campaign comes from, if it is a branch.

@@ -183,6 +183,16 @@ pub(crate) fn default_allowlist(rules: Rules) -> Vec<&'static str> {
     }
 }
 
+/// The tools that there are by these rules.
+#[cfg(test)]
+pub(crate) fn known_tools(rules: Rules) -> Vec<&'static str> {
+    let known = TOOLS.iter().filter(|(_, first, second)| match rules {
+        Rules::First => first.is_some(),
+        Rules::Second => second.is_some(),
+    });
+    known.map(|(name, ..)| *name).collect()
+}
+
 /// Carries out calls in their order, each on what the ones before it left. Some may fail and others not.
 pub(crate) fn execute(
     stage: &mut Stage<'_>,

@@ -3,18 +3,19 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::conflict::{ConflictReport, Evidence, Facts, in_results, in_text};
+use super::conflict::{Conflict, ConflictReport, Evidence, Facts, in_results, in_text};
 use super::dialog::{self, DialogType, Source};
 use super::draft::Draft;
 use super::error::CampaignError;
 use super::generation::Rules;
 use super::names::turn_id;
-use super::narrator::{Narrator, Request};
+use super::narrator::{Narrator, Output, Request};
 use super::progress;
 use super::stamp::stamp;
 use super::summary::summary;
 use super::tools::{self, Applied, Call, Failed, Reason, Stage, Worlds};
 use super::view::View;
+use crate::names::SessionId;
 use crate::tree::Tree;
 
 /// How often a narrator that contradicts the state is asked again.
@@ -67,27 +68,16 @@ pub(crate) fn play(
             retry,
             conflicts: report.as_ref().map_or(&[], |report| &report.conflicts),
         })?;
-        let strict = knows_guards(view) && view.is_on("dialog.strict_semantic_guard");
-        let (dialog_type, source) = dialog::resolve(output.dialog_type.as_deref(), strict)?;
-        let calls = output.tool_calls.iter().filter_map(Call::parse).collect();
-        let (mut calls, mut failed) = turn_away_repeats(view, setting.recent, calls);
-        let before = Facts::of(view);
-        let (worlds, seed) = (setting.worlds, setting.seed);
-        let mut stage = Stage { draft: &mut draft, actor: &actor, worlds, now: &now, seed };
-        let (applied, more) = tools::execute(&mut stage, &mut calls)?;
-        failed.extend(more);
-        let text = output.text.as_str();
-        let after = draft.view();
-        let evidence = Evidence {
-            text,
-            dialog_type,
-            applied: &applied,
-            failed: &failed,
-            before: &before,
-            after,
+        let stage = Stage {
+            draft: &mut draft,
+            actor: &actor,
+            worlds: setting.worlds,
+            now: &now,
+            seed: setting.seed,
         };
-        let conflicts =
-            if looks_for_words(after) { in_text(&evidence) } else { in_results(&evidence, &actor) };
+        let Tried { kind, calls, applied, failed, conflicts } =
+            attempt(stage, setting.recent, &output)?;
+        let text = output.text.as_str();
         if !conflicts.is_empty() {
             draft.take_back(start)?;
             report = Some(ConflictReport { retries: retry.min(MAX_RETRIES), conflicts });
@@ -100,7 +90,7 @@ pub(crate) fn play(
             turn: setting.turn,
             time: &now,
             user_input: setting.user_input,
-            kind: (dialog_type, source),
+            kind,
             text,
             calls: &calls,
             applied: &applied,
@@ -115,12 +105,69 @@ pub(crate) fn play(
     Err(CampaignError::Conflicts { report: report.unwrap_or_else(none) })
 }
 
+/// What became of an answer.
+struct Tried {
+    kind: (DialogType, Source),
+    calls: Vec<Call>,
+    applied: Vec<Applied>,
+    failed: Vec<Failed>,
+    conflicts: Vec<Conflict>,
+}
+
+/// Carries an answer out on a draft, and looks where it contradicts what came of it.
+fn attempt(mut stage: Stage<'_>, recent: &[Tree], output: &Output) -> Result<Tried, CampaignError> {
+    let view = stage.draft.view();
+    let strict = knows_guards(view) && view.is_on("dialog.strict_semantic_guard");
+    let kind = dialog::resolve(output.dialog_type.as_deref(), strict)?;
+    let calls = output.tool_calls.iter().filter_map(Call::parse).collect();
+    let (mut calls, mut failed) = turn_away_repeats(view, recent, calls);
+    let before = Facts::of(view);
+    let (applied, more) = tools::execute(&mut stage, &mut calls)?;
+    failed.extend(more);
+    let after = stage.draft.view();
+    let evidence = Evidence {
+        text: &output.text,
+        dialog_type: kind.0,
+        applied: &applied,
+        failed: &failed,
+        before: &before,
+        after,
+    };
+    let conflicts = if looks_for_words(after) {
+        in_text(&evidence)
+    } else {
+        in_results(&evidence, stage.actor)
+    };
+    Ok(Tried { kind, calls, applied, failed, conflicts })
+}
+
+/// What an answer would lead to.
+pub(crate) struct Rehearsal {
+    /// Whether every call would be carried out, and nothing contradict the state.
+    pub(crate) is_clean: bool,
+    pub(crate) applied: Vec<Applied>,
+    /// The document after the calls.
+    pub(crate) after: Tree,
+}
+
+/// Tries an answer to a request without any effect. Nothing, if it cannot be tried. No world is stored as far
+/// as a rehearsal knows.
+pub(crate) fn rehearse(request: &Request<'_>, output: &Output) -> Option<Rehearsal> {
+    let mut draft = Draft::new(request.campaign.clone());
+    let worlds = |_: &SessionId| -> Result<Option<Tree>, CampaignError> { Ok(None) };
+    let stage =
+        Stage { draft: &mut draft, actor: request.actor, worlds: &worlds, now: "", seed: 0 };
+    let tried = attempt(stage, request.recent, output).ok()?;
+    let is_clean = tried.failed.is_empty() && tried.conflicts.is_empty();
+    Some(Rehearsal { is_clean, applied: tried.applied, after: draft.into_parts().0 })
+}
+
 fn knows_guards(view: View<'_>) -> bool {
     view.generation.rules() == Rules::Second
 }
 
 /// The first generation always looks for words, the later ones if they are told to.
-fn looks_for_words(view: View<'_>) -> bool {
+pub(crate) fn looks_for_words(view: View<'_>) -> bool {
     view.generation == super::Generation::First
         || knows_guards(view) && view.is_on("dialog.conflict_text_checks_enabled")
 }

@@ -10,7 +10,7 @@ use super::draft::Draft;
 use super::error::CampaignError;
 use super::log::{Change, ChangeKind};
 use super::names::{CampaignFile, Checkpoint, campaign_dir, world_dir, world_file};
-use super::narrator::Narrator;
+use super::narrator::{Narrator, Output, Request};
 use super::session::{Campaign, read_if_there};
 use super::settings;
 use super::stored::Stored;
@@ -19,11 +19,14 @@ use super::view::View;
 use crate::delta::{Delta, Path};
 use crate::document::{LineEnd, Style, one_line};
 use crate::finding::Finding;
+use crate::layout::LayoutError;
+use crate::marks::Marks;
 use crate::names::SessionId;
 use crate::store::{
     At, Durability, Expect, Fingerprint, Receipt, Secrecy, Step, Store, StoreError, Writer,
 };
 use crate::tree::Tree;
+use crate::view::{Mark, NewMark};
 
 /// How many of the last rows a narrator is shown.
 const RECENT: usize = 20;
@@ -98,11 +101,13 @@ pub(crate) struct Entry {
 }
 
 impl CampaignWriter {
-    /// Opens a campaign to play on. Fails with [`StoreError::Busy`] while somebody else does.
+    /// Opens a campaign to play on. Fails with [`StoreError::Busy`] while somebody else does, and if it waits or is over,
+    /// see [`set_status`](super::set_status).
     pub fn open(store: Arc<dyn Store>, id: &SessionId) -> Result<CampaignWriter, CampaignError> {
         let writer = store.lock(&[campaign_dir(id)])?;
         let campaign = Campaign::open(store, id)?;
         campaign.state()?;
+        campaign.must_be_active()?;
         let mut opened = CampaignWriter {
             campaign,
             writer,
@@ -217,6 +222,29 @@ impl CampaignWriter {
             Ok(_) | Err(StoreError::Taken { .. }) => Ok(writer.release()?),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// What a narrator says to an input now. Nothing of it is checked, and nothing is stored.
+    pub fn glimpse(
+        &mut self,
+        user_input: &str,
+        narrator: &mut dyn Narrator,
+    ) -> Result<Output, CampaignError> {
+        self.refresh()?;
+        let mut draft = Draft::new(self.campaign.state()?.clone());
+        draft.ensure_minimum()?;
+        let view = draft.view();
+        let request = Request {
+            user_input,
+            actor: &view.active_actor().unwrap_or_default(),
+            campaign: view.tree,
+            generation: view.generation,
+            turn: self.campaign.turn,
+            recent: self.recent.make_contiguous(),
+            retry: 0,
+            conflicts: &[],
+        };
+        Ok(narrator.narrate(&request)?)
     }
 
     /// Changes settings: all that are given, or, if anything is wrong with one of them, none. Tells the keys
@@ -341,6 +369,23 @@ impl CampaignWriter {
             steps.push(Step::Remove { path: old.path(dir) });
         }
         kept
+    }
+
+    /// Makes a mark.
+    pub fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, LayoutError> {
+        self.refresh()?;
+        let marks = Marks::open(&self.campaign.store, &self.campaign.dir)?;
+        let (mark, step) = marks.add(new, self.turn(), now)?;
+        self.writer.commit(vec![step], Durability::Synced)?;
+        Ok(mark)
+    }
+
+    /// Removes a mark by its id, and tells what it was.
+    pub fn remove_mark(&mut self, id: &str) -> Result<Mark, LayoutError> {
+        let marks = Marks::open(&self.campaign.store, &self.campaign.dir)?;
+        let (mark, step) = marks.remove(id)?;
+        self.writer.commit(vec![step], Durability::Synced)?;
+        Ok(mark)
     }
 
     /// Gives the campaign back.

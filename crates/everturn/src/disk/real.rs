@@ -195,6 +195,10 @@ fn create_with(place: &Path, mode: Mode) -> io::Result<File> {
 }
 
 impl Disk for RealDisk {
+    fn local_path(&self, path: &FilePath) -> io::Result<Option<PathBuf>> {
+        self.target(path).map(Some)
+    }
+
     fn open(&self, path: &FilePath, access: Access) -> io::Result<Box<dyn DiskFile>> {
         let mut options = File::options();
         let place = match access {

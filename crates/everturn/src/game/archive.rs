@@ -8,39 +8,16 @@ use super::error::GameError;
 use super::form::Form;
 use super::names::{Document, Status, archive as archive_path};
 use super::session::{Session, find};
-use super::staging::{BATCH_BYTES, Staging, built, staging_place};
-use super::trash::{Trashed, free_place, throw_away};
 use super::writer::lock_with;
 use super::writer::turns::replace;
-use crate::archive::{Limits, Pieces, Progress, Unpack, check, pack, verify};
+use crate::archive::Progress;
 use crate::names::{FilePath, SessionId};
-use crate::store::{Durability, Expect, Secrecy, Step, Store};
+use crate::shelf::Shelf;
+use crate::staging::staging_place;
+use crate::store::{Step, Store};
+use crate::trash::free_place;
 
-/// A session that became an archive, or came out of one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Archived {
-    /// The archive.
-    pub file: FilePath,
-    /// How many bytes it has.
-    pub bytes: u64,
-    /// What was put into the trash: the directory that was packed, or the archive that was unpacked.
-    pub trashed: Trashed,
-}
-
-/// How archives are made and unpacked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Archiving {
-    /// How much an archive may be and hold.
-    pub limits: Limits,
-    /// How many bytes one commit may carry while an archive is unpacked, unless a single file has more.
-    pub batch: u64,
-}
-
-impl Default for Archiving {
-    fn default() -> Archiving {
-        Archiving { limits: Limits::default(), batch: BATCH_BYTES }
-    }
-}
+pub use crate::shelf::{Archived, Archiving};
 
 /// Packs a completed session into `sessions/archives/<id>.tar.gz`.
 ///
@@ -82,15 +59,11 @@ pub fn archive(
     if store.stat(&file)?.is_some() {
         return Err(GameError::Taken { id: id.clone(), place: file });
     }
-    let packed = pack(&**store, &session.dir, id.as_name(), &how.limits, progress)?;
-    verify(&packed.bytes[..], &packed.contents, &how.limits)?;
-    let bytes = packed.bytes.len() as u64;
-    let (trashed, away) = throw_away(&place, &session.dir)?;
-    let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
-    let store_it = Step::Replace { file: file.clone(), expect, bytes: packed.bytes, secrecy };
-    writer.commit(vec![store_it, away], Durability::Synced)?;
+    let (dir, trash) = (&session.dir, &place);
+    let shelf = Shelf { store, writer: &*writer, id, dir, file: &file, trash, how };
+    let archived: Archived = shelf.pack::<GameError>(progress)?;
     writer.release()?;
-    Ok(Archived { file, bytes, trashed })
+    Ok(archived)
 }
 
 /// Unpacks the archive of a session, which must not exist anywhere else, to `sessions/completed/<id>`.
@@ -110,31 +83,15 @@ pub fn unarchive(
     if let Some(status) = find(store, id)? {
         return Err(GameError::Taken { id: id.clone(), place: status.session(id) });
     }
-    let Some(stat) = store.stat(&file)? else {
+    if store.stat(&file)?.is_none() {
         return Err(GameError::NoSession { id: id.clone() });
-    };
-    let contents = check(Pieces::open(&**store, &file)?, id.as_name(), &how.limits)?;
-    if contents.is_empty() {
-        return Err(GameError::damaged(&file, "there is no file in it"));
     }
-    let (trashed, away) = throw_away(&place, &file)?;
-    built(store, &*writer, id, || {
-        let total = contents.len();
-        let mut staging = Staging::begin(store, &*writer, id, how.batch, total, progress)?;
-        let (top, dir) = (FilePath::root().join(id.as_name()), staging.dir.clone());
-        for unpacked in Unpack::new(Pieces::open(&**store, &file)?, id.as_name(), &how.limits) {
-            let (path, bytes) = unpacked?;
-            if let Some(to) = path.moved(&top, &dir) {
-                staging.put(to, bytes)?;
-            }
-        }
-        staging.flush()?;
-        let mut last = completed(store, id, &dir)?;
-        last.push(away);
-        Ok(staging.finish(Status::Completed.session(id), last)?)
-    })?;
+    let (dir, trash) = (&Status::Completed.session(id), &place);
+    let shelf = Shelf { store, writer: &*writer, id, dir, file: &file, trash, how };
+    let archived = shelf.unpack(|built| completed(store, id, built), progress)?;
+    let archived = archived.ok_or_else(|| GameError::damaged(&file, "there is no file in it"))?;
     writer.release()?;
-    Ok(Archived { file, bytes: stat.len, trashed })
+    Ok(archived)
 }
 
 /// What makes the metadata say that a session is completed, whoever has packed it.

@@ -15,14 +15,15 @@ use super::form::Form;
 use super::meta::{Meta, stamp};
 use super::names::{Document, Log, LogFile, Status, archive, below};
 use super::session::{Session, find};
-use super::staging::{BATCH_BYTES, Staging, built, staging_place};
 use super::state::State;
 use super::writer::turns::{program_files, replace};
 use super::writer::upkeep::write_states;
 use super::writer::{lock, lock_with};
 use crate::archive::Progress;
 use crate::finding::Finding;
+use crate::marks;
 use crate::names::{FilePath, SessionId};
+use crate::staging::{BATCH_BYTES, Staging, built, staging_place};
 use crate::store::{Durability, Step, Store, StoreError, Writer};
 
 /// How a session is branched.
@@ -213,7 +214,7 @@ fn free_branch(session: &Session) -> Result<(SessionId, Box<dyn Writer>), GameEr
     }
 }
 
-/// The files that follow from the logs: those of the state, and the metadata.
+/// The files that follow from the logs: those of the state, the metadata, and marks of later turns.
 fn derived_files(
     session: &Session,
     cut: &Cut,
@@ -235,9 +236,11 @@ fn derived_files(
             meta.put(&["files", "currentDeltas"], "deltas/deltas-current.jsonl");
             meta.put(&["files", "latestSnapshot"], &snapshot);
             meta.put(&["deltaStats", "lastSnapshotTurn"], &snapshot_turn);
-            write_states(dir, state, cut.turn, &mut meta, now)?
+            write_states(dir, state, &state.texts(), cut.turn, &mut meta, now)?
         }
     };
+    let marked = marks::left(&session.store, &session.dir, cut.turn)?;
+    steps.extend(marked.map(|bytes| replace(marks::file(dir), bytes)));
     let before = meta.to_bytes();
     change(&mut meta);
     let bytes = meta.to_bytes();
@@ -333,7 +336,7 @@ impl Branch<'_> {
             for copy in &copies {
                 staging.copy(&copy.from, &copy.to, copy.len, copy.content)?;
             }
-            Ok(staging.finish(self.status.session(self.id), last)?)
+            staging.finish(self.status.session(self.id), last)
         })?;
         Ok(moment.findings)
     }

@@ -7,6 +7,7 @@ use thiserror::Error;
 use crate::archive::ArchiveError;
 use crate::delta::DeltaError;
 use crate::names::{FilePath, NameError, SessionId};
+use crate::repairs::RepairError;
 use crate::store::StoreError;
 
 /// Why a game session could not do what was asked.
@@ -139,5 +140,16 @@ impl GameError {
 
     pub(crate) fn damaged(file: &FilePath, reason: impl std::fmt::Display) -> GameError {
         GameError::Damaged { file: file.clone(), reason: reason.to_string() }
+    }
+}
+
+impl From<RepairError> for GameError {
+    fn from(error: RepairError) -> GameError {
+        match error {
+            RepairError::Store(error) => GameError::Store(error),
+            RepairError::Name(error) => GameError::Name(error),
+            RepairError::Damaged { file, reason } => GameError::Damaged { file, reason },
+            other => GameError::input(other.to_string()),
+        }
     }
 }

@@ -21,7 +21,6 @@ use super::files::Files;
 use super::form::Form;
 use super::meta::{Meta, NewSession, stamp, tree};
 use super::names::{Document, Status, archive, below};
-use super::repair::mark;
 use super::session::{Session, find};
 use super::state::State;
 use super::survey::{Place, Unreadable, expected_metadata, survey};
@@ -29,6 +28,7 @@ use crate::check::Watch;
 use crate::document;
 use crate::finding::Finding;
 use crate::names::{FilePath, SessionId};
+use crate::repairs::mark;
 use crate::store::{Durability, Expect, Secrecy, Step, Store, staging_dir};
 use crate::tree::{Kind, Tree};
 

@@ -5,13 +5,11 @@
 //! reported. Whatever is changed or removed is kept in the trash, byte for byte, and
 //! [`undo_repair`] puts it back.
 
-mod keep;
 mod logs;
 mod plan;
 mod replay;
 mod snapshots;
 mod states;
-mod undo;
 
 use std::sync::Arc;
 
@@ -25,33 +23,12 @@ use super::survey::{Facts, Place, Unreadable, survey};
 use crate::check::Watch;
 use crate::finding::Finding;
 use crate::names::{FilePath, SessionId};
+use crate::repairs::{self, Keeper};
 use crate::store::{Store, Writer};
 
-use keep::Keeper;
-pub(super) use keep::mark;
+pub use crate::repairs::{Action, Repair};
+
 use plan::Plan;
-
-pub use undo::undo_repair;
-
-/// One thing that a repair does.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Action {
-    /// The file or directory.
-    pub file: FilePath,
-    /// What is done with it.
-    pub what: String,
-}
-
-/// What a repair has done, or would do.
-#[derive(Debug, Clone, Default)]
-pub struct Repair {
-    /// What is done, in order.
-    pub actions: Vec<Action>,
-    /// What is wrong, before the repair or after it.
-    pub findings: Vec<Finding>,
-    /// Where the originals are kept, if anything was changed.
-    pub kept: Option<FilePath>,
-}
 
 /// Says what a repair would do, and does nothing.
 pub fn plan_repair(store: &Arc<dyn Store>, id: &SessionId) -> Result<Repair, GameError> {
@@ -63,8 +40,8 @@ pub fn plan_repair(store: &Arc<dyn Store>, id: &SessionId) -> Result<Repair, Gam
 
 /// Repairs a session. If a file cannot be read, nothing is changed.
 pub fn repair(store: &Arc<dyn Store>, id: &SessionId, now: Timestamp) -> Result<Repair, GameError> {
-    let trash = keep::new_place(store, id, now)?;
-    let writer = lock(store, id, &trash)?;
+    let trash = repairs::new_place(store, id, now)?;
+    let writer = store.lock(&[scopes(id), vec![trash.clone()]].concat())?;
     let done = mend(store, id, &trash, &*writer, now);
     // What went wrong first matters more than whether the lock could be given back.
     let released = writer.release();
@@ -101,15 +78,21 @@ fn mend(
     Ok(Repair { actions, findings, kept: Some(trash.clone()) })
 }
 
-/// Becomes the one writer of a session and of a place in the trash.
-fn lock(
+/// Takes back the newest repair of a session that was not taken back yet: every file is again, byte for byte,
+/// what it was.
+///
+/// If the session was changed since then, nothing is done: what was played after the repair would be lost.
+pub fn undo_repair(
     store: &Arc<dyn Store>,
     id: &SessionId,
-    trash: &FilePath,
-) -> Result<Box<dyn Writer>, GameError> {
-    let mut scopes: Vec<FilePath> = Status::ALL.iter().map(|status| status.session(id)).collect();
-    scopes.push(trash.clone());
-    Ok(store.lock(&scopes)?)
+    now: Timestamp,
+) -> Result<Repair, GameError> {
+    Ok(repairs::take_back(store, id, &scopes(id), now)?)
+}
+
+/// Everywhere the session can be.
+fn scopes(id: &SessionId) -> Vec<FilePath> {
+    Status::ALL.iter().map(|status| status.session(id)).collect()
 }
 
 fn find_session(store: &Arc<dyn Store>, id: &SessionId) -> Result<(Place, Session), GameError> {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::meta::stamp;
 use super::names::SnapshotFile;
-use super::state::State;
+use super::state::{State, Texts};
 use crate::checksum::checksum;
 use crate::document::Style;
 use crate::tree::{Key, Kind, Node, Slice, Tree, digest};
@@ -110,7 +110,7 @@ const SUMS: &str = "checksums";
 ///
 /// Each state has a checksum of its value, which no other spelling of the same value changes. The file has one
 /// of its bytes besides: while that one is right, nothing else needs to be computed to know that all is well.
-pub(crate) fn write(header: &Header<'_>, state: &State) -> String {
+pub(crate) fn write(header: &Header<'_>, state: &State, texts: &Texts) -> String {
     let first = header.from.as_ref().map_or(0, |(_, turn)| turn + 1).min(header.file.turn);
     let top = serde_json::json!({
         "snapshotId": header.file.id(),
@@ -125,19 +125,38 @@ pub(crate) fn write(header: &Header<'_>, state: &State) -> String {
         },
     });
     let mut sums = serde_json::Map::new();
-    let mut members = super::meta::tree(&top).children();
-    for (key, tree) in parts(state) {
-        members.push((key.to_owned(), tree.clone()));
+    let mut text = pretty(&top);
+    text.truncate(text.len() - "\n}".len());
+    text.reserve(texts.len() + texts.len() / 4);
+    for ((key, tree), part) in parts(state).into_iter().zip(texts.parts()) {
+        push_member(&mut text, key, part);
         sums.insert(key.to_owned(), digest(tree).to_string().into());
     }
     sums.insert("file".to_owned(), format!("crc64:{NO_SUM}").into());
-    members.push((SUMS.to_owned(), super::meta::tree(&sums)));
-    let mut text = Tree::of_members(members).to_text(&Style::PRETTY_RAW);
+    push_member(&mut text, SUMS, &pretty(&sums));
+    text.push_str("\n}");
     if let Some(at) = sum_place(&text) {
         let sum = format!("{:016x}", checksum(&[text.as_bytes()]));
         text.replace_range(at..at + NO_SUM.len(), &sum);
     }
     text
+}
+
+fn pretty<T: serde::Serialize>(value: &T) -> String {
+    super::meta::tree(value).to_text(&Style::PRETTY_RAW)
+}
+
+/// Adds a field to the text of an object; `text` is its value, on lines of its own.
+fn push_member(out: &mut String, key: &str, text: &str) {
+    out.push_str(",\n  \"");
+    out.push_str(key);
+    out.push_str("\": ");
+    for (at, line) in text.split('\n').enumerate() {
+        if at > 0 {
+            out.push_str("\n  ");
+        }
+        out.push_str(line);
+    }
 }
 
 fn parts(state: &State) -> Vec<(&'static str, &Tree)> {
@@ -287,7 +306,7 @@ mod tests {
         let (now, reason) = (Timestamp::UNIX_EPOCH, &Reason::Manual);
         let from = Some(("snapshot-0100".to_owned(), 100));
         let header = Header { file: FILE, session: "s", now, reason, from, deltas: 3 };
-        write(&header, state)
+        write(&header, state, &state.texts())
     }
 
     /// The text after a change, with a checksum that is right again.

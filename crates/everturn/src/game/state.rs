@@ -2,8 +2,12 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
+
 use super::changes::Group;
+use super::meta::stamp;
 use crate::delta::{Delta, DeltaError, apply_group};
+use crate::document::Style;
 use crate::tree::Tree;
 
 /// The parts of a state.
@@ -99,6 +103,17 @@ impl State {
         apply_group(&mut back, self.get_mut(group.scope)).map_err(|(_, error)| error)
     }
 
+    /// The text of each part, as its file has it.
+    pub(crate) fn texts(&self) -> Texts {
+        let text = |tree: &Tree| tree.to_text(&Style::PRETTY_RAW);
+        Texts {
+            world: text(&self.world),
+            player: text(&self.player),
+            scene: text(&self.scene),
+            npcs: self.npcs.as_ref().map(text),
+        }
+    }
+
     /// Keeps all values in texts of their own, so that those of the logs they came from can go.
     pub(crate) fn settle(&mut self) {
         let npcs = self.npcs.iter_mut();
@@ -120,6 +135,53 @@ impl State {
     }
 }
 
+/// The texts of a state.
+pub(crate) struct Texts {
+    pub(crate) world: String,
+    pub(crate) player: String,
+    pub(crate) scene: String,
+    pub(crate) npcs: Option<String>,
+}
+
+impl Texts {
+    /// All of them, in the order in which snapshots have them.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &str> {
+        let first = [&self.world, &self.player].into_iter();
+        first.chain(&self.npcs).chain([&self.scene]).map(String::as_str)
+    }
+
+    /// How many bytes they are.
+    pub(crate) fn len(&self) -> usize {
+        self.parts().map(str::len).sum()
+    }
+}
+
+/// The text of a state with the time at which its file is written, after the ids, where the documents have it.
+pub(crate) fn stamped(text: &str, now: Timestamp) -> String {
+    // No string holds a real end of a line, and only the fields of the state itself stand two spaces from
+    // the left.
+    const FIELD: &str = "\n  \"";
+    let time = format!("\n  \"{STAMP}\": \"{}\"", stamp(now));
+    let name = format!("{FIELD}{STAMP}\": ");
+    let (at, end) = match text.find(&name) {
+        Some(at) => {
+            let next = text.get(at + 1..).and_then(|rest| rest.find(FIELD));
+            (at, next.map(|next| at + 1 + next))
+        }
+        None => {
+            let third = text.match_indices(FIELD).nth(2).map(|(at, _)| at);
+            let end = text.strip_suffix('}').map(str::trim_end).map_or(text.len(), str::len);
+            (third.unwrap_or(end), third)
+        }
+    };
+    let before = text.get(..at).unwrap_or_default();
+    let comma = if before.len() > 1 && !before.ends_with(',') { "," } else { "" };
+    match end.and_then(|end| text.get(end..)) {
+        Some(after) => [before, comma, &time, ",", after].concat(),
+        None => [before, comma, &time, "\n}"].concat(),
+    }
+}
+
 /// The field of a state file that says when it was written; it is not part of the state.
 pub(crate) const STAMP: &str = "lastUpdated";
 
@@ -131,4 +193,48 @@ pub(crate) fn unstamped(tree: &Tree) -> Tree {
         drop(Delta::delete(crate::delta::Path::array([STAMP])).apply_in_place(&mut tree));
     }
     tree
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The time is the third field, or takes the place of the one that is there.
+    #[track_caller]
+    fn check(text: &str, expect: &str) {
+        let style = &Style::PRETTY_RAW;
+        let written = stamped(&Tree::parse(text).unwrap().to_text(style), Timestamp::UNIX_EPOCH);
+        assert_eq!(written, Tree::parse(&*written).unwrap().to_text(style), "{text}");
+        assert_eq!(Tree::parse(&*written).unwrap().to_line(), expect, "{text}");
+    }
+
+    #[test]
+    fn a_state_is_written_with_its_time_and_nothing_else_changes() {
+        let time = r#""lastUpdated":"1970-01-01T00:00:00Z""#;
+        let cases = [
+            ("{}", "{T}"),
+            (r#"{"a": {}}"#, r#"{"a":{},T}"#),
+            (r#"{"a": [1, {"b": {}}], "c": {"d": 1}}"#, r#"{"a":[1,{"b":{}}],"c":{"d":1},T}"#),
+            (
+                r#"{"a": {"x": 1, "y": 2}, "b": 2, "c": []}"#,
+                r#"{"a":{"x":1,"y":2},"b":2,T,"c":[]}"#,
+            ),
+            (
+                r#"{"a": 1, "b": 2, "c": {"d": 4}, "e": {}}"#,
+                r#"{"a":1,"b":2,T,"c":{"d":4},"e":{}}"#,
+            ),
+            (r#"{"lastUpdated": "x", "a": 1}"#, r#"{T,"a":1}"#),
+            (r#"{"a": 1, "lastUpdated": {"b": [1]}, "c": 1}"#, r#"{"a":1,T,"c":1}"#),
+            (r#"{"a": 1, "lastUpdated": null}"#, r#"{"a":1,T}"#),
+            (r#"{"lastUpdated": [1, 2]}"#, "{T}"),
+            (r#"{"a": {"lastUpdated": 1}, "b": {}}"#, r#"{"a":{"lastUpdated":1},"b":{},T}"#),
+            (
+                r#"{"a": "\n  \"lastUpdated\": 1", "b": "}\n}"}"#,
+                r#"{"a":"\n  \"lastUpdated\": 1","b":"}\n}",T}"#,
+            ),
+        ];
+        for (text, expect) in cases {
+            check(text, &expect.replacen('T', time, 1));
+        }
+    }
 }

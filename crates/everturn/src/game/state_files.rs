@@ -5,10 +5,8 @@ use jiff::Timestamp;
 use super::error::GameError;
 use super::meta::{Meta, tree};
 use super::names::{Document, scene_file};
-use super::state::State;
-use super::writer::stamped;
+use super::state::{State, Texts, stamped};
 use crate::checksum::checksum;
-use crate::document::Style;
 use crate::names::SceneId;
 use crate::tree::Tree;
 
@@ -16,26 +14,27 @@ use crate::tree::Tree;
 /// tell their checksums.
 pub(crate) fn state_files(
     state: &State,
+    texts: &Texts,
     turn: u64,
     meta: &mut Meta,
     now: Timestamp,
 ) -> Result<Vec<(String, Vec<u8>)>, GameError> {
     let mut parts = vec![
-        ("worldState", Document::World.as_str().to_owned(), stamped(&state.world, now)),
-        ("playerState", Document::Player.as_str().to_owned(), stamped(&state.player, now)),
+        ("worldState", Document::World.as_str().to_owned(), stamped(&texts.world, now)),
+        ("playerState", Document::Player.as_str().to_owned(), stamped(&texts.player, now)),
     ];
     match state.scene.string_at(&["sceneId"]) {
         Some(id) => {
             let name = format!("scenes/{}", scene_file(&SceneId::parse(&id)?)?);
-            parts.push(("currentScene", name, state.scene.clone()));
+            parts.push(("currentScene", name, texts.scene.clone()));
         }
         // Otherwise a scene that was taken back would be there again when the session is opened.
         None => meta.put_tree(&["files", "currentScene"], Tree::null()),
     }
     let mut sums = serde_json::Map::new();
     let mut files = Vec::new();
-    for (field, name, tree) in parts {
-        let bytes = tree.to_text(&Style::PRETTY_RAW).into_bytes();
+    for (field, name, text) in parts {
+        let bytes = text.into_bytes();
         sums.insert(field.to_owned(), format!("crc64:{:016x}", checksum(&[&bytes])).into());
         meta.put(&["files", field], &name);
         files.push((name, bytes));

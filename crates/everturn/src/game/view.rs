@@ -24,7 +24,7 @@ use crate::lines::{Item, Scan};
 use crate::names::{FilePath, SessionId};
 use crate::store::{Store, StoreError};
 use crate::tree::{Kind, Slice, Tree};
-use crate::view::{Branch, Forking, New, Place, Places, Staged, Summary, Trashed};
+use crate::view::{Branch, Forking, Mark, New, NewMark, Place, Places, Staged, Summary, Trashed};
 
 /// The layout of game sessions.
 #[derive(Debug, Clone, Copy)]
@@ -155,6 +155,26 @@ impl Layout for GameLayout {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Branch, LayoutError> {
         life::go_back(store, place, turn, now, progress)
+    }
+
+    fn add_mark(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        new: &NewMark,
+        now: Timestamp,
+    ) -> Result<Mark, LayoutError> {
+        life::mark(store, place, |marks, last| marks.add(new, last, now))
+    }
+
+    fn remove_mark(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        id: &str,
+        _now: Timestamp,
+    ) -> Result<Mark, LayoutError> {
+        life::mark(store, place, |marks, _| marks.remove(id))
     }
 
     fn stage(

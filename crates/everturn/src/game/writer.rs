@@ -23,7 +23,7 @@ use crate::store::{Durability, Receipt, Step, Store, StoreError, Writer};
 use crate::tree::Tree;
 
 pub(crate) use turns::LONGEST_PAUSE;
-pub(crate) use upkeep::{SNAPSHOT_TURNS, stamped};
+pub(crate) use upkeep::SNAPSHOT_TURNS;
 
 /// How many turns, and how many bytes, a file of a log takes before the next one is begun.
 pub(crate) const TURNS_PER_FILE: u64 = 100;

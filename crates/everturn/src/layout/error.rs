@@ -66,6 +66,11 @@ impl LayoutError {
     pub(crate) fn request(what: impl Into<String>) -> LayoutError {
         LayoutError::Request { what: what.into() }
     }
+
+    /// Stored data cannot be used as they are.
+    pub(crate) fn damaged(what: impl Into<String>) -> LayoutError {
+        LayoutError::Damaged { what: what.into() }
+    }
 }
 
 /// An error with all its causes, in one line.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -293,6 +294,10 @@ impl Store for FileStore {
 
     fn lock(&self, scopes: &[FilePath]) -> Result<Box<dyn Writer>, StoreError> {
         Ok(Box::new(self.lock_files(scopes)?))
+    }
+
+    fn local_path(&self, path: &FilePath) -> Result<Option<PathBuf>, StoreError> {
+        self.shared.disk.local_path(path).map_err(StoreError::io("find", path))
     }
 }
 

@@ -12,9 +12,9 @@ use std::ops::Range;
 
 use sha2::{Digest as _, Sha256};
 
-use super::expand::{escape_into, without_quotes};
+use super::expand::{Key, escape_into, without_quotes};
 use super::marks::{Marks, trimmed};
-use super::{Node, Tree};
+use super::{Members, Node, Tree};
 use crate::json::{self, Container};
 
 /// How many digits ECMAScript prints before it uses an exponent.
@@ -45,9 +45,66 @@ pub fn canonical(tree: &Tree) -> String {
 
 impl Node {
     pub(crate) fn canonical(&self) -> String {
-        let mut outline = Outline::default();
-        outline.node("", self);
-        outline.write()
+        let mut writer = Writer::default();
+        writer.node(self);
+        writer.out
+    }
+}
+
+/// Writes what is taken apart as it goes through it, and what is there as text by an outline of it.
+#[derive(Default)]
+struct Writer<'t> {
+    out: String,
+    outline: Outline<'t>,
+    /// Members of the objects that are being written, those of each object side by side and sorted.
+    members: Vec<(Cow<'t, [u8]>, &'t Key, &'t Node)>,
+}
+
+impl<'t> Writer<'t> {
+    /// Only what a path led into is taken apart, so this goes not much deeper than paths do.
+    fn node(&mut self, node: &'t Node) {
+        match node {
+            Node::Text(slice) if !slice.as_str().starts_with(['{', '[']) => {
+                write_scalar(slice.as_str(), &mut self.out);
+            }
+            Node::Text(slice) => {
+                self.outline.clear();
+                self.outline.text(slice.as_str());
+                self.outline.write(&mut self.out);
+            }
+            Node::Array(elements) => {
+                self.out.push('[');
+                for (at, element) in elements.iter().enumerate() {
+                    if at > 0 {
+                        self.out.push(',');
+                    }
+                    self.node(element);
+                }
+                self.out.push(']');
+            }
+            Node::Object(members) => self.object(members),
+        }
+    }
+
+    fn object(&mut self, members: &'t Members) {
+        let first = self.members.len();
+        let member = |(key, node): (&'t Key, &'t Node)| {
+            (json::unescape_inner(key.normal().as_bytes()), key, node)
+        };
+        self.members.extend(members.iter().map(member));
+        if let Some(own) = self.members.get_mut(first..) {
+            own.sort_unstable_by(|(a, ..), (b, ..)| by_utf16(a, b));
+        }
+        self.out.push('{');
+        for at in first..first + members.len() {
+            let Some(&(_, key, node)) = self.members.get(at) else { break };
+            self.out.push_str(if at > first { ",\"" } else { "\"" });
+            self.out.push_str(key.normal());
+            self.out.push_str("\":");
+            self.node(node);
+        }
+        self.out.push('}');
+        self.members.truncate(first);
     }
 }
 
@@ -82,30 +139,20 @@ struct Outline<'t> {
 const BYTES_PER_VALUE: usize = 16;
 
 impl<'t> Outline<'t> {
-    /// Only what a path led into is taken apart, so this goes not much deeper than paths do.
-    fn node(&mut self, key: &'t str, node: &'t Node) {
-        let first = self.waiting.len();
-        match node {
-            Node::Text(slice) => self.text(key, slice.as_str()),
-            Node::Array(elements) => {
-                elements.iter().for_each(|element| self.node("", element));
-                self.close(Container::Array, key, first);
-            }
-            Node::Object(members) => {
-                members.iter().for_each(|(key, member)| self.node(key.inner(), member));
-                self.close(Container::Object, key, first);
-            }
-        }
+    /// Begins anew.
+    fn clear(&mut self) {
+        self.values.clear();
+        self.order.clear();
+        self.waiting.clear();
+        self.length = 0;
     }
 
-    fn text(&mut self, key: &'t str, text: &'t str) {
-        if !text.starts_with(['{', '[']) {
-            return self.add(key, Content::Scalar(text));
-        }
+    /// Takes note of all values of a container.
+    fn text(&mut self, text: &'t str) {
         self.values.reserve(text.len() / BYTES_PER_VALUE);
         // The keys of open containers, and which waiting value is the first that they hold.
         let mut open: Vec<(&'t str, usize)> = Vec::new();
-        let (mut key, mut start) = (key, 0);
+        let (mut key, mut start) = ("", 0);
         for at in Marks::new(text) {
             let part = text.get(trimmed(text, start..at)).unwrap_or_default();
             start = at + 1;
@@ -162,15 +209,15 @@ impl<'t> Outline<'t> {
         self.order.extend(self.keyed.iter().map(|(_, index)| index));
     }
 
-    fn write(&self) -> String {
-        let mut out = String::with_capacity(self.length);
+    fn write(&self, out: &mut String) {
+        out.reserve(self.length);
         let mut open: Vec<(Range<usize>, char)> = Vec::new();
         // The whole is the last value.
         let mut next = self.values.last();
         loop {
             if let Some(value) = next {
                 match &value.content {
-                    Content::Scalar(text) => write_scalar(text, &mut out),
+                    Content::Scalar(text) => write_scalar(text, out),
                     Content::Holds(container, parts) => {
                         let (opening, closing) = match container {
                             Container::Array => ('[', ']'),
@@ -181,7 +228,7 @@ impl<'t> Outline<'t> {
                     }
                 }
             }
-            let Some((parts, closing)) = open.last_mut() else { return out };
+            let Some((parts, closing)) = open.last_mut() else { return };
             let (closing, part) = (*closing, parts.next().and_then(|part| self.order.get(part)));
             next = part.and_then(|part| self.values.get(*part));
             let Some(value) = next else {
@@ -193,7 +240,7 @@ impl<'t> Outline<'t> {
                 out.push(',');
             }
             if closing == '}' {
-                write_string(value.key, &mut out);
+                write_string(value.key, out);
                 out.push(':');
             }
         }

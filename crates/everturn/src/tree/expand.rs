@@ -57,6 +57,11 @@ impl Key {
         Key { normal: normal.into(), spelled }
     }
 
+    /// What stands between the quotes, with the fewest escapes.
+    pub(super) fn normal(&self) -> &str {
+        &self.normal
+    }
+
     /// What is to be written between the quotes.
     pub(super) fn inner(&self) -> &str {
         self.spelled.as_deref().unwrap_or(&self.normal)

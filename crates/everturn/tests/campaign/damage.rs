@@ -1,6 +1,8 @@
 //! Damaged campaigns: what is still read, what is reported, and how they are put right.
 
-use everturn::campaign::{CampaignError, CampaignWriter, Output, list, plan_repair, repair};
+use everturn::campaign::{
+    CampaignError, CampaignWriter, Output, list, plan_repair, repair, undo_repair,
+};
 use everturn::finding::Code;
 use everturn::store::Store;
 use serde_json::{Value, json};
@@ -65,7 +67,7 @@ fn mended(store: &Arc<dyn Store>) -> (Value, String) {
     let done = repair(store, &id, now()).unwrap();
     assert_eq!(plan.mendings.len(), done.mendings.len());
     let what = done.mendings.last().unwrap().what.clone();
-    let kept = format!("{}/campaign.json", done.kept.unwrap().as_str());
+    let kept = format!("{}/{FILE}", done.kept.unwrap().as_str());
     assert_eq!(read(store, &kept), "{\"id\": ");
     let campaign = reader(store, &id);
     assert_eq!(campaign.check().unwrap(), [], "{what}");
@@ -171,8 +173,11 @@ fn rows_that_are_glued_or_broken_get_their_own_lines() {
     let done = repair(&store, &id, now()).unwrap();
     assert_eq!(done.mendings.len(), 1);
     assert_eq!(read(&store, LOG), format!("{}\n", rows.join("\n")));
-    assert_eq!(read(&store, &format!("{}/turn_log.jsonl", done.kept.unwrap())), bad);
+    assert_eq!(read(&store, &format!("{}/{LOG}", done.kept.unwrap())), bad);
     assert_eq!(codes(&store), []);
+    undo_repair(&store, &id, now()).unwrap();
+    assert_eq!(read(&store, LOG), bad);
+    assert!(undo_repair(&store, &id, now()).is_err(), "there is nothing more to take back");
 }
 
 #[test]
@@ -248,4 +253,22 @@ fn parts_of_the_wrong_kind_are_errors_and_no_crashes() {
         assert_eq!(read(&store, FILE), before);
         assert!(!exists(&store, LOG));
     }
+}
+
+#[test]
+fn a_repair_is_taken_back_unless_the_campaign_went_on() {
+    let (store, _) = played(0);
+    let id = crate::support::id("camp_0001");
+    put(&store, FILE, "{");
+    repair(&store, &id, now()).unwrap();
+    let mended = read(&store, FILE);
+    let back = undo_repair(&store, &id, now()).unwrap();
+    assert_eq!(back.mendings.len(), 1);
+    assert_eq!(read(&store, FILE), "{");
+    repair(&store, &id, now()).unwrap();
+    assert_eq!(read(&store, FILE), mended);
+    play(&mut open(&store, &id), answer("", &[step("area_003", "area_002")])).unwrap();
+    let error = undo_repair(&store, &id, now()).unwrap_err();
+    assert!(error.to_string().contains("was changed after the repair"), "{error}");
+    assert_eq!(reader(&store, &id).turn(), 4);
 }

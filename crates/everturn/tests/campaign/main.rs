@@ -10,8 +10,10 @@
 mod conflicts;
 mod crash;
 mod damage;
+mod embedded;
 mod foreign;
 mod history;
+mod life;
 mod maps;
 mod model;
 mod processes;

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use everturn::campaign::{
-    Campaign, CampaignWriter, NewCampaign, Output, Recorded, Submission, create, fork,
+    Campaign, CampaignWriter, NewCampaign, Output, Recorded, Status, Submission, archive, create,
+    fork, list, restore, set_status, trash, unarchive,
 };
+use everturn::game::Archiving;
 use everturn::names::SessionId;
 use everturn::store::Store;
 use everturn::tree::Tree;
+use everturn::view::NewMark;
 use serde_json::{Value, json};
 
 use crate::support::{answer, at, memory, value};
@@ -48,8 +51,22 @@ fn facts(tree: &Tree) -> Facts {
     }
 }
 
-/// The facts when each turn was the last, from turn 0 on.
-type Model = Vec<Facts>;
+/// What a campaign has to be.
+#[derive(Debug, Clone, Default)]
+struct Model {
+    /// The facts when each turn was the last, from turn 0 on.
+    turns: Vec<Facts>,
+    /// The marks: their ids, turns and names.
+    marks: BTreeMap<String, (u64, String)>,
+}
+
+impl Model {
+    /// What is left of it up to a turn.
+    fn cut(&mut self, turn: u64) {
+        self.turns.truncate(usize::try_from(turn + 1).unwrap());
+        self.marks.retain(|_, (of, _)| *of <= turn);
+    }
+}
 
 struct World {
     store: Arc<dyn Store>,
@@ -69,7 +86,7 @@ impl World {
 
     fn last(&self, id: &SessionId) -> (u64, Facts) {
         let model = &self.campaigns[id];
-        (model.len() as u64 - 1, model.last().unwrap().clone())
+        (model.turns.len() as u64 - 1, model.turns.last().unwrap().clone())
     }
 
     /// A turn with a call that works, or fails, or none; perhaps after an answer that is refused.
@@ -120,37 +137,50 @@ impl World {
         let result = campaign.submit(&actor, &mut Recorded::new(outputs), at(5));
         assert_eq!(result.is_ok(), refused < 3);
         if result.is_ok() {
-            self.model(id).push(facts);
+            self.model(id).turns.push(facts);
         }
     }
 
     fn other(&mut self, id: &SessionId, campaign: &mut CampaignWriter) {
         let (last, mut facts) = self.last(id);
-        match self.random.below(5) {
+        match self.random.below(7) {
             0 => {
                 facts.checkpoints = self.random.below(4);
                 let patch = [("rollback.max_checkpoints".to_owned(), json!(facts.checkpoints))];
                 campaign.patch_settings(&patch).unwrap();
-                *self.model(id).last_mut().unwrap() = facts;
+                *self.model(id).turns.last_mut().unwrap() = facts;
             }
             1 => {
                 facts.actor = format!("pc_00{}", self.random.below(2) + 1);
                 campaign.select_actor(&facts.actor).unwrap();
-                *self.model(id).last_mut().unwrap() = facts;
+                *self.model(id).turns.last_mut().unwrap() = facts;
             }
             2 if last > 0 => {
                 let count = self.random.below(last.min(4)) + 1;
                 campaign.undo(count, at(6)).unwrap();
-                let back = self.campaigns[id][usize::try_from(last - count).unwrap()].clone();
+                let back = self.campaigns[id].turns[usize::try_from(last - count).unwrap()].clone();
                 // Settings and the active actor stay as they are.
                 let (checkpoints, actor) = (facts.checkpoints, facts.actor);
-                self.model(id).push(Facts { checkpoints, actor, ..back });
+                self.model(id).turns.push(Facts { checkpoints, actor, ..back });
+            }
+            5 => {
+                let turn = self.random.below(last + 1);
+                let name = format!("name {}", self.random.below(3));
+                let new = NewMark { turn: Some(turn), ..NewMark::bookmark(&name) };
+                let mark = campaign.add_mark(&new, at(6)).unwrap();
+                self.model(id).marks.insert(mark.id, (turn, name));
+            }
+            6 => {
+                let known = self.campaigns[id].marks.keys().next().cloned();
+                let id_of_mark = known.unwrap_or_else(|| "mark-1".to_owned());
+                let removed = campaign.remove_mark(&id_of_mark).is_ok();
+                assert_eq!(removed, self.model(id).marks.remove(&id_of_mark).is_some());
             }
             3 if self.campaigns.len() < 6 => {
                 let turn = self.random.below(last + 1);
                 let branch = campaign.rewind(turn).unwrap();
                 let whole = self.campaigns[id].clone();
-                self.model(id).truncate(usize::try_from(turn + 1).unwrap());
+                self.model(id).cut(turn);
                 self.campaigns.insert(branch.id, whole);
             }
             _ => {}
@@ -162,19 +192,44 @@ impl World {
         let turn = self.random.below(last + 1);
         let branch = fork(&self.store, id, turn, None).unwrap();
         let mut model = self.campaigns[id].clone();
-        model.truncate(usize::try_from(turn + 1).unwrap());
+        model.cut(turn);
         self.campaigns.insert(branch.id, model);
+    }
+
+    /// Takes a campaign out of sight and back, in one of the ways there are.
+    fn away_and_back(&mut self, id: &SessionId) {
+        let how = Archiving::default();
+        match self.random.below(3) {
+            0 => {
+                set_status(&self.store, id, &Status::Paused).unwrap();
+                assert!(CampaignWriter::open(Arc::clone(&self.store), id).is_err());
+                set_status(&self.store, id, &Status::Active).unwrap();
+            }
+            1 => {
+                archive(&self.store, id, &how, at(7), &mut |_| {}).unwrap();
+                assert!(!list(&self.store).unwrap().contains(id));
+                unarchive(&self.store, id, &how, at(8), &mut |_| {}).unwrap();
+            }
+            _ => {
+                let gone = trash(&self.store, id, at(7)).unwrap();
+                assert!(!list(&self.store).unwrap().contains(id));
+                restore(&self.store, &gone.name).unwrap();
+            }
+        }
     }
 
     fn compare(&mut self, id: &SessionId) {
         let campaign = Campaign::open(Arc::clone(&self.store), id).unwrap();
         let (last, now) = self.last(id);
         assert_eq!(campaign.turn(), last);
+        let marks = campaign.marks().unwrap().into_iter();
+        let marks: BTreeMap<_, _> = marks.map(|mark| (mark.id, (mark.turn, mark.name))).collect();
+        assert_eq!(marks, self.campaigns[id].marks);
         assert_eq!(facts(campaign.state().unwrap()), now);
         let turn = self.random.below(last + 1);
         let moment = campaign.state_at(turn).unwrap();
         assert_eq!(moment.findings, []);
-        let expect = &self.campaigns[id][usize::try_from(turn).unwrap()];
+        let expect = &self.campaigns[id].turns[usize::try_from(turn).unwrap()];
         assert_eq!(&facts(&moment.state), expect, "{id} at turn {turn} of {last}");
         assert_eq!(campaign.check().unwrap(), []);
     }
@@ -184,7 +239,7 @@ fn run(seed: u64) {
     let store = memory();
     let id = create(&store, &NewCampaign::default(), at(0)).unwrap();
     let start = facts(Campaign::open(Arc::clone(&store), &id).unwrap().state().unwrap());
-    let campaigns = BTreeMap::from([(id, vec![start])]);
+    let campaigns = BTreeMap::from([(id, Model { turns: vec![start], ..Model::default() })]);
     let mut world = World { store, random: Random(seed), campaigns };
     for _ in 0..25 {
         let id = world.pick();
@@ -199,6 +254,9 @@ fn run(seed: u64) {
         campaign.release().unwrap();
         if world.campaigns.len() < 6 && world.random.below(6) == 0 {
             world.fork(&id);
+        }
+        if world.random.below(4) == 0 {
+            world.away_and_back(&id);
         }
         world.compare(&id);
     }

@@ -9,7 +9,7 @@ use crate::campaign::writer::{CampaignWriter, Played, Submission};
 use crate::finding::Finding;
 use crate::layout::{Editor, LayoutError};
 use crate::tree::{Kind, Tree};
-use crate::view::{Place, Written};
+use crate::view::{Mark, NewMark, Place, Written};
 
 /// A turn with the answers that its narrator gave, as it is given in JSON.
 #[derive(Debug, Clone)]
@@ -106,6 +106,14 @@ impl Editor for CampaignEditor {
 
     fn undo(&mut self, turns: u64, now: Timestamp) -> Result<Written, LayoutError> {
         Ok(written(self.writer.undo(turns, now)?))
+    }
+
+    fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, LayoutError> {
+        self.writer.add_mark(new, now)
+    }
+
+    fn remove_mark(&mut self, id: &str, _now: Timestamp) -> Result<Mark, LayoutError> {
+        self.writer.remove_mark(id)
     }
 
     fn release(self: Box<Self>) -> Result<(), LayoutError> {

@@ -10,7 +10,7 @@ use crate::campaign::session::Campaign;
 use crate::finding::Finding;
 use crate::layout::{LayoutError, Reader, Stream};
 use crate::tree::Tree;
-use crate::view::{Change, Entry, Kind, State};
+use crate::view::{Change, Entry, Kind, Mark, State};
 
 /// The one part of the state that campaigns have.
 const SCOPE: &str = "campaign";
@@ -52,6 +52,10 @@ impl Reader for CampaignReader {
         let moment = self.campaign.state_at(turn.unwrap_or(self.campaign.turn()))?;
         let scopes = vec![(SCOPE.to_owned(), moment.state)];
         Ok(State { turn: moment.turn, scopes, findings: moment.findings })
+    }
+
+    fn marks(&self) -> Result<Vec<Mark>, LayoutError> {
+        self.campaign.marks()
     }
 }
 

@@ -5,8 +5,8 @@ use crate::disk::Kind;
 use crate::game::error::GameError;
 use crate::game::names::below;
 use crate::game::session::Session;
-use crate::game::staging::Content;
 use crate::names::FilePath;
+use crate::staging::Content;
 use crate::store::{Step, StoreError};
 
 /// A file of a session.

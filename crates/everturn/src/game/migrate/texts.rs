@@ -28,7 +28,7 @@ pub(super) fn states(
     files: &mut Texts,
     now: Timestamp,
 ) -> Result<(), GameError> {
-    files.extend(state_files(state, turn, meta, now)?);
+    files.extend(state_files(state, &state.texts(), turn, meta, now)?);
     let place = state.player.at(&["location", "id"]).unwrap_or_else(Tree::null);
     meta.put_tree(&["current", "locationId"], place);
     meta.put(&["stats", "npcsEncountered"], &state.world.len_at(&["npcs"]).unwrap_or(0));
@@ -108,6 +108,7 @@ pub(super) fn snapshots(
         };
         let header =
             Header { file, session: id.as_str(), now, reason: &reason, from: None, deltas: 0 };
-        files.insert(format!("snapshots/{}", file.render()), write(&header, &state).into_bytes());
+        let text = write(&header, &state, &state.texts());
+        files.insert(format!("snapshots/{}", file.render()), text.into_bytes());
     }
 }

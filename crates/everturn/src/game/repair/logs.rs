@@ -1,13 +1,10 @@
 //! Logs in which every line is one record again.
 
-use super::keep::Keeper;
 use super::plan::{Plan, current_turns};
 use crate::game::error::GameError;
 use crate::game::session::Session;
 use crate::game::survey::Facts;
-use crate::lines::{Item, Scan};
-use crate::names::FilePath;
-use crate::store::StoreError;
+use crate::repairs::{Keeper, own_lines};
 
 pub(super) fn mend(
     session: &Session,
@@ -17,7 +14,7 @@ pub(super) fn mend(
 ) -> Result<(), GameError> {
     for path in &plan.logs {
         let Some(bytes) = keeper.content(path)? else { continue };
-        keeper.write(path, records(path, &bytes)?)?;
+        keeper.write(path, own_lines(path, &bytes)?)?;
     }
     for path in &plan.trash {
         keeper.discard(path);
@@ -32,23 +29,6 @@ pub(super) fn mend(
         keeper.write(&path, bytes)?;
     }
     Ok(())
-}
-
-/// The records of a log, each on its own line, byte for byte as they were.
-fn records(path: &FilePath, bytes: &[u8]) -> Result<Vec<u8>, GameError> {
-    let first = bytes.iter().position(|byte| *byte == b'\n');
-    let crlf = first.and_then(|at| bytes.get(at.checked_sub(1)?)) == Some(&b'\r');
-    let end: &[u8] = if crlf { b"\r\n" } else { b"\n" };
-    let mut out = Vec::with_capacity(bytes.len());
-    let scan = Scan::new(bytes, path.clone()).largest_text(0).forward();
-    for item in scan.map_err(StoreError::io("read", path))? {
-        let Item::Record(record) = item.map_err(StoreError::io("read", path))? else { continue };
-        let start = usize::try_from(record.offset).unwrap_or(usize::MAX);
-        let length = usize::try_from(record.length).unwrap_or(0);
-        out.extend_from_slice(bytes.get(start..start.saturating_add(length)).unwrap_or_default());
-        out.extend_from_slice(end);
-    }
-    Ok(out)
 }
 
 /// Lines for turns of which only the changes are left, with the events that the changes name.

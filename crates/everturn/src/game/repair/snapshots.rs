@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use super::keep::Keeper;
 use super::plan::{Fresh, Plan, scene_file};
 use super::replay::{Follow, follow, snapshot_id};
 use crate::document::Style;
@@ -14,6 +13,7 @@ use crate::game::session::Session;
 use crate::game::snapshot::{Header, Reason, write};
 use crate::game::state::State;
 use crate::game::survey::Facts;
+use crate::repairs::Keeper;
 use crate::tree::Tree;
 
 pub(super) fn mend(
@@ -63,14 +63,16 @@ impl Follow for Taker<'_, '_> {
             from: from.map(|from| (snapshot_id(from), from)),
             deltas: from.map_or(0, |from| self.facts.recount.deltas_by_turn.sum(from, turn)),
         };
-        let text = write(&header, state);
-        self.keeper.write(&file.path(&self.session.dir), text.into_bytes())
+        let text = write(&header, state, &state.texts());
+        Ok(self.keeper.write(&file.path(&self.session.dir), text.into_bytes())?)
     }
 
     fn scene(&mut self, scene: &Tree) -> Result<(), GameError> {
         let id = scene.string_at(&["sceneId"]).filter(|id| self.plan.scenes.contains(id));
         match id.and_then(|id| scene_file(self.session, &id)) {
-            Some(path) => self.keeper.write(&path, scene.to_text(&Style::PRETTY_RAW).into_bytes()),
+            Some(path) => {
+                Ok(self.keeper.write(&path, scene.to_text(&Style::PRETTY_RAW).into_bytes())?)
+            }
             None => Ok(()),
         }
     }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use super::keep::Keeper;
 use super::replay::{Follow, follow};
 use crate::document::Style;
 use crate::game::error::GameError;
@@ -15,6 +14,7 @@ use crate::game::session::Session;
 use crate::game::state::State;
 use crate::game::state_files::state_files;
 use crate::game::survey::{Facts, Place, expected_metadata};
+use crate::repairs::Keeper;
 use crate::tree::{Kind, Tree};
 
 pub(super) fn mend(
@@ -44,7 +44,7 @@ pub(super) fn mend(
         return Ok(());
     }
     meta.put(&["lastModified"], &stamp(now));
-    keeper.write(&Document::Meta.in_dir(&session.dir), meta.to_bytes())
+    Ok(keeper.write(&Document::Meta.in_dir(&session.dir), meta.to_bytes())?)
 }
 
 struct Nobody;
@@ -71,7 +71,7 @@ fn states(
 ) -> Result<(), GameError> {
     object_at(meta, "files");
     object_at(meta, "stateFiles");
-    for (name, bytes) in state_files(state, turn, meta, now)? {
+    for (name, bytes) in state_files(state, &state.texts(), turn, meta, now)? {
         let names: Vec<&str> = name.split('/').collect();
         keeper.write(&below(&session.dir, &names), bytes)?;
     }

@@ -6,6 +6,7 @@ use crate::disk::Kind;
 use crate::finding::Code;
 use crate::game::error::GameError;
 use crate::game::names::{Document, Log, LogFile, SnapshotFile, Status, archive, below};
+use crate::marks;
 use crate::names::{FilePath, SessionId};
 
 const KB: u64 = 1 << 10;
@@ -27,6 +28,9 @@ fn limits(path: &str) -> Option<Limits> {
             Document::World | Document::Npcs => limits(500 * KB, 2 * MB),
             Document::Player => limits(50 * KB, 200 * KB),
         };
+    }
+    if path == marks::FILE {
+        return limits(50 * KB, 2 * MB);
     }
     let (dir, name) = path.rsplit_once('/')?;
     match dir {
@@ -64,8 +68,23 @@ impl Survey<'_> {
                 self.entry(&path, &within, entry.kind)?;
             }
         }
+        self.marks()?;
         self.twice()?;
         self.parent()
+    }
+
+    fn marks(&mut self) -> Result<(), GameError> {
+        let (dir, last) = (self.session.dir.clone(), self.session.turn);
+        let file = marks::file(&dir);
+        if self.session.store.stat(&file)?.is_none() {
+            return Ok(());
+        }
+        self.begin(&file);
+        let found = marks::findings(&self.session.store, &dir, last).map_err(GameError::from);
+        for finding in self.readable(&file, found)?.unwrap_or_default() {
+            self.report(finding);
+        }
+        Ok(())
     }
 
     fn entry(&mut self, path: &FilePath, within: &str, kind: Kind) -> Result<(), GameError> {

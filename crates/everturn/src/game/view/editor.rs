@@ -8,7 +8,8 @@ use crate::game::scenes::{NewScene, SceneEnd};
 use crate::game::turn::TurnInput;
 use crate::game::writer::{Appended, GameWriter};
 use crate::layout::{Editor, LayoutError, chain};
-use crate::view::{Place, Written};
+use crate::marks::Marks;
+use crate::view::{Mark, NewMark, Place, Written};
 
 pub(super) struct GameEditor {
     pub(super) writer: GameWriter,
@@ -61,6 +62,21 @@ impl Editor for GameEditor {
 
     fn undo(&mut self, turns: u64, now: Timestamp) -> Result<Written, LayoutError> {
         Ok(written(self.writer.undo(turns, now)?, None))
+    }
+
+    fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, LayoutError> {
+        let session = self.writer.session();
+        let marks = Marks::open(&session.store, &session.dir)?;
+        let (mark, step) = marks.add(new, self.writer.turn(), now)?;
+        self.writer.commit(vec![step])?;
+        Ok(mark)
+    }
+
+    fn remove_mark(&mut self, id: &str, _now: Timestamp) -> Result<Mark, LayoutError> {
+        let session = self.writer.session();
+        let (mark, step) = Marks::open(&session.store, &session.dir)?.remove(id)?;
+        self.writer.commit(vec![step])?;
+        Ok(mark)
     }
 
     fn release(self: Box<Self>) -> Result<(), LayoutError> {

@@ -10,15 +10,17 @@ use crate::game::branch::{Branching, fork, rewind};
 use crate::game::error::GameError;
 use crate::game::lifecycle::{complete, pause, resume};
 use crate::game::names::Status;
-use crate::game::session::find;
+use crate::game::session::{Session, find};
 use crate::game::trash::{
     PurgePlan, TrashName, Trashed as InTrash, purge as purge_plan, restore, trash,
     trashed as list_trashed,
 };
+use crate::game::writer::lock;
 use crate::layout::{LayoutError, Stage, chain};
+use crate::marks::Marks;
 use crate::names::SessionId;
-use crate::store::Store;
-use crate::view::{Branch, Forking, Place, Staged, Trashed};
+use crate::store::{Durability, Step, Store};
+use crate::view::{Branch, Forking, Mark, Place, Staged, Trashed};
 
 /// How many ids are tried for a fork that got none.
 const TRIES: u64 = 10_000;
@@ -112,6 +114,22 @@ pub(super) fn move_on(
             Staged { place: Place { id: id.to_string(), path: done.path }, trashed, overdue: None }
         }
     })
+}
+
+/// Changes the marks of a session, whatever its status.
+pub(super) fn mark(
+    store: &Arc<dyn Store>,
+    of: &Place,
+    change: impl FnOnce(Marks, u64) -> Result<(Mark, Step), LayoutError>,
+) -> Result<Mark, LayoutError> {
+    super::status(of)?;
+    let id = SessionId::parse(&of.id)?;
+    let writer = lock(store, &id)?;
+    let session = Session::open(Arc::clone(store), &id)?;
+    let (mark, step) = change(Marks::open(store, &session.dir)?, session.turn)?;
+    writer.commit(vec![step], Durability::Synced)?;
+    writer.release()?;
+    Ok(mark)
 }
 
 fn trash_name(name: &str) -> Result<TrashName, LayoutError> {

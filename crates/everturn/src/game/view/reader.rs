@@ -13,8 +13,9 @@ use crate::game::session::{LogRows, Session};
 use crate::game::state::{Scope, unstamped};
 use crate::game::turn::Turn;
 use crate::layout::{LayoutError, Reader, Stream};
+use crate::marks;
 use crate::store::StoreError;
-use crate::view::{Change, Entry, Kind, State};
+use crate::view::{Change, Entry, Kind, Mark, State};
 
 pub(super) struct GameReader {
     pub(super) session: Session,
@@ -60,6 +61,10 @@ impl Reader for GameReader {
             scopes.push((scope.to_string(), tree));
         }
         Ok(State { turn: moment.turn, scopes, findings: moment.findings })
+    }
+
+    fn marks(&self) -> Result<Vec<Mark>, LayoutError> {
+        marks::read(&self.session.store, &self.session.dir)
     }
 }
 

@@ -4,18 +4,16 @@ use jiff::Timestamp;
 
 use super::GameWriter;
 use super::turns::replace;
-use crate::delta::{Delta, Path};
 use crate::game::error::GameError;
 use crate::game::form::Form;
-use crate::game::meta::{Meta, stamp, tree};
+use crate::game::meta::{Meta, stamp};
 use crate::game::names::{Document, SnapshotFile};
 use crate::game::snapshot::{self, Header, Reason};
-use crate::game::state::{STAMP, State};
+use crate::game::state::{State, Texts};
 use crate::game::state_files::state_files;
 use crate::game::turn::Event;
 use crate::names::FilePath;
 use crate::store::Step;
-use crate::tree::Tree;
 
 /// How many turns may pass before the states are written.
 const STATES_EVERY: u64 = 25;
@@ -99,14 +97,15 @@ impl GameWriter {
             from: from.filter(|(_, turn)| *turn < file.turn),
             deltas: self.meta.number(&["deltaStats", "deltasSinceSnapshot"]).unwrap_or(0),
         };
-        let text = snapshot::write(&header, &self.state);
+        let texts = self.state.texts();
+        let text = snapshot::write(&header, &self.state, &texts);
         let path = file.path(&self.session.dir);
         let mut steps = vec![replace(path, text.into_bytes())];
         if !program {
             self.meta.put(&["files", "latestSnapshot"], &format!("snapshots/{}", file.render()));
             self.meta.put(&["deltaStats", "deltasSinceSnapshot"], &0);
             self.meta.put(&["deltaStats", "lastSnapshotTurn"], &file.turn);
-            steps.extend(self.state_steps(now)?);
+            steps.extend(self.state_files(&texts, now)?);
             let again = *reason != Reason::Initial && last == Some(file.turn);
             let indexes = self.indexes()?;
             if again {
@@ -163,8 +162,13 @@ impl GameWriter {
 
     /// The state files of the last turn, and the metadata that say so.
     pub(in crate::game) fn state_steps(&mut self, now: Timestamp) -> Result<Vec<Step>, GameError> {
+        self.state_files(&self.state.texts(), now)
+    }
+
+    fn state_files(&mut self, texts: &Texts, now: Timestamp) -> Result<Vec<Step>, GameError> {
         let dir = self.session.dir.clone();
-        let mut steps = write_states(&dir, &self.state, self.session.turn, &mut self.meta, now)?;
+        let (state, turn) = (&self.state, self.session.turn);
+        let mut steps = write_states(&dir, state, texts, turn, &mut self.meta, now)?;
         steps.push(replace(Document::Meta.in_dir(&dir), self.meta.to_bytes()));
         Ok(steps)
     }
@@ -174,25 +178,15 @@ impl GameWriter {
 pub(in crate::game) fn write_states(
     dir: &FilePath,
     state: &State,
+    texts: &Texts,
     turn: u64,
     meta: &mut Meta,
     now: Timestamp,
 ) -> Result<Vec<Step>, GameError> {
-    let files = state_files(state, turn, meta, now)?;
+    let files = state_files(state, texts, turn, meta, now)?;
     meta.put(&["lastModified"], &stamp(now));
     let step = |(name, bytes): (String, Vec<u8>)| {
         Ok(replace(FilePath::parse(&format!("{}/{name}", dir.as_str()))?, bytes))
     };
     files.into_iter().map(step).collect()
-}
-
-/// A state with the time at which its file is written.
-pub(crate) fn stamped(state: &Tree, now: Timestamp) -> Tree {
-    let mut state = state.clone();
-    let mut set = Delta::set(Path::array([STAMP]), tree(&stamp(now)));
-    // After the ids, where the documents have it.
-    set.member = Some(2);
-    // The state is an object, so the field can be set.
-    drop(set.apply_in_place(&mut state));
-    state
 }

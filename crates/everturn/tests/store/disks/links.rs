@@ -196,3 +196,16 @@ fn flushes_are_counted() {
     disk.sync_dir(&path(""), Flush::LogName).unwrap();
     assert_eq!(disk.flushes(), 2);
 }
+
+#[test]
+fn a_path_for_other_libraries_never_leads_through_a_link() {
+    let linked = linked();
+    let disk = &linked.disk;
+    let local = |name: &str| disk.local_path(&path(name));
+    assert_eq!(local("d/new").unwrap(), Some(disk.root().join("d/new")));
+    assert_eq!(local("d/f").unwrap(), Some(disk.root().join("d/f")));
+    for name in ["out", "outdir/secret", "outdir/new", "in", "indir/f", "dangling"] {
+        assert!(local(name).is_err(), "{name}");
+    }
+    assert_eq!(local("none/new").unwrap_err().kind(), ErrorKind::NotFound);
+}

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use super::error::GameError;
-use super::writer::turns::replace;
 use crate::archive::Progress;
 use crate::names::{FilePath, SessionId};
-use crate::store::{At, Durability, Step, Store, StoreError, Writer, staging_dir};
+use crate::store::{At, Durability, Expect, Secrecy, Step, Store, StoreError, Writer, staging_dir};
 
 /// How many bytes go into one commit, unless a single file or line has more.
 pub(crate) const BATCH_BYTES: u64 = 32 << 20;
@@ -58,7 +56,8 @@ impl<'a> Staging<'a> {
 
     /// Adds a file.
     pub(crate) fn put(&mut self, file: FilePath, bytes: Vec<u8>) -> Result<(), StoreError> {
-        self.add(bytes.len() as u64, replace(file, bytes))
+        let (expect, secrecy) = (Expect::Anything, Secrecy::Usual);
+        self.add(bytes.len() as u64, Step::Replace { file, expect, bytes, secrecy })
     }
 
     fn add(&mut self, len: u64, step: Step) -> Result<(), StoreError> {
@@ -86,13 +85,13 @@ impl<'a> Staging<'a> {
         to: &FilePath,
         len: u64,
         content: Content,
-    ) -> Result<(), GameError> {
+    ) -> Result<(), StoreError> {
         if content == Content::Whole || len <= self.batch {
             let mut bytes = self.read(from, 0..len)?;
             if content == Content::Lines && bytes.last() != Some(&b'\n') {
                 bytes.push(b'\n');
             }
-            return Ok(self.put(to.clone(), bytes)?);
+            return self.put(to.clone(), bytes);
         }
         let mut at = 0;
         while at < len {
@@ -109,7 +108,7 @@ impl<'a> Staging<'a> {
     }
 
     /// Lines of a file, as many as fit into one commit, at least one.
-    fn read_lines(&self, from: &FilePath, at: u64, len: u64) -> Result<Vec<u8>, GameError> {
+    fn read_lines(&self, from: &FilePath, at: u64, len: u64) -> Result<Vec<u8>, StoreError> {
         let mut bytes = Vec::new();
         loop {
             let start = at + bytes.len() as u64;
@@ -125,11 +124,11 @@ impl<'a> Staging<'a> {
         }
     }
 
-    fn read(&self, from: &FilePath, range: std::ops::Range<u64>) -> Result<Vec<u8>, GameError> {
+    fn read(&self, from: &FilePath, range: std::ops::Range<u64>) -> Result<Vec<u8>, StoreError> {
         let wanted = range.end - range.start;
         let bytes = self.store.read(from, range)?;
         if bytes.len() as u64 != wanted {
-            return Err(StoreError::Changed { file: from.clone() }.into());
+            return Err(StoreError::Changed { file: from.clone() });
         }
         Ok(bytes)
     }
@@ -164,12 +163,12 @@ pub(crate) fn clear(
 }
 
 /// Does what builds a session; if it fails, what was built is cleared away.
-pub(crate) fn built<T>(
+pub(crate) fn built<T, E>(
     store: &Arc<dyn Store>,
     writer: &dyn Writer,
     id: &SessionId,
-    work: impl FnOnce() -> Result<T, GameError>,
-) -> Result<T, GameError> {
+    work: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
     let done = work();
     if done.is_err() {
         // What cannot be cleared away now is cleared away by the next attempt; nobody sees it.

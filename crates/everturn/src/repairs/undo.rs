@@ -4,29 +4,27 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::keep::{Entry, How, RECORD, Record, content, kept, mark, write};
-use super::{Action, Repair, lock};
-use crate::document::Style;
-use crate::game::error::GameError;
-use crate::game::files::names;
-use crate::game::meta::{stamp, tree};
-use crate::game::names::below;
+use super::{Action, Entry, How, RECORD, Record, Repair, RepairError, below, kept, mark, write};
 use crate::names::{FilePath, SessionId};
-use crate::store::{Durability, Expect, Fingerprint, Step, Store, trash_dir};
+use crate::store::{
+    Durability, Expect, Fingerprint, Step, Store, StoreError, Writer, read_if_there, trash_dir,
+};
 
 /// Takes back the newest repair of a session that was not taken back yet: every file is again, byte for byte,
 /// what it was.
 ///
-/// If the session was changed since then, nothing is done: what was played after the repair would be lost.
-pub fn undo_repair(
+/// The session lies in `scopes`. If it was changed since then, nothing is done: what was written after the repair
+/// would be lost.
+pub(crate) fn take_back(
     store: &Arc<dyn Store>,
     id: &SessionId,
+    scopes: &[FilePath],
     now: Timestamp,
-) -> Result<Repair, GameError> {
-    let (trash, _) = newest(store, id)?;
-    let writer = lock(store, id, &trash)?;
+) -> Result<Repair, RepairError> {
+    let (trash, _) = newest(store, id, scopes)?;
+    let writer = store.lock(&[scopes, std::slice::from_ref(&trash)].concat())?;
     // It may have been taken back before the lock was there.
-    let done = match newest(store, id) {
+    let done = match newest(store, id, scopes) {
         Ok((again, record)) if again == trash => put_back(store, &trash, record, &*writer, now),
         Ok(_) => Err(nothing(id)),
         Err(error) => Err(error),
@@ -37,25 +35,40 @@ pub fn undo_repair(
     Ok(done)
 }
 
-fn nothing(id: &SessionId) -> GameError {
-    GameError::input(format!("there is no repair of session {id} that could be taken back"))
+fn nothing(id: &SessionId) -> RepairError {
+    RepairError::Nothing { id: id.clone() }
+}
+
+fn damaged(file: &FilePath, reason: impl ToString) -> RepairError {
+    RepairError::Damaged { file: file.clone(), reason: reason.to_string() }
 }
 
 /// The newest repair that was not taken back.
-fn newest(store: &Arc<dyn Store>, id: &SessionId) -> Result<(FilePath, Record), GameError> {
+fn newest(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    scopes: &[FilePath],
+) -> Result<(FilePath, Record), RepairError> {
     let mut found: Option<(String, FilePath, Record)> = None;
-    for place in names(store, &trash_dir())? {
-        let Some(bytes) = content(store, &below(&place, &[RECORD])).or_else(missing)? else {
-            continue;
-        };
-        let file = below(&place, &[RECORD]);
-        let name = place.name().map(|name| name.to_string()).unwrap_or_default();
+    let listing = match store.list(&trash_dir()) {
+        Err(StoreError::Missing { .. }) => return Err(nothing(id)),
+        listing => listing?,
+    };
+    for entry in listing.entries {
+        let (place, name) = (trash_dir().join(&entry.name), entry.name.to_string());
         if !name.contains(&format!("-{id}-repair")) {
             continue;
         }
+        let file = below(&place, RECORD);
+        let Some(bytes) = read_if_there(store, &file)? else { continue };
         let record: Record =
-            serde_json::from_slice(&bytes).map_err(|error| GameError::damaged(&file, error))?;
-        if record.session != id.as_str() || record.undone.is_some() {
+            serde_json::from_slice(&bytes).map_err(|error| damaged(&file, error))?;
+        // Sessions of another layout may have the same id.
+        let is_inside = |file: &String| {
+            FilePath::parse(file).is_ok_and(|file| scopes.iter().any(|dir| file.is_within(dir)))
+        };
+        let is_ours = record.session == id.as_str() && record.files.keys().all(is_inside);
+        if !is_ours || record.undone.is_some() {
             continue;
         }
         // The names of one second differ by a number, of which longer ones are later.
@@ -67,21 +80,13 @@ fn newest(store: &Arc<dyn Store>, id: &SessionId) -> Result<(FilePath, Record), 
     found.map(|(_, place, record)| (place, record)).ok_or_else(|| nothing(id))
 }
 
-/// Other things in the trash are not repairs.
-fn missing(error: crate::store::StoreError) -> Result<Option<Vec<u8>>, crate::store::StoreError> {
-    match error {
-        crate::store::StoreError::Missing { .. } => Ok(None),
-        other => Err(other),
-    }
-}
-
 fn put_back(
     store: &Arc<dyn Store>,
     trash: &FilePath,
     mut record: Record,
-    writer: &dyn crate::store::Writer,
+    writer: &dyn Writer,
     now: Timestamp,
-) -> Result<Repair, GameError> {
+) -> Result<Repair, RepairError> {
     let mut steps = Vec::new();
     let mut actions = Vec::new();
     for (file, entry) in &record.files {
@@ -91,9 +96,8 @@ fn put_back(
             actions.push(Action { file: path, what: what.to_owned() });
         }
     }
-    record.undone = Some(stamp(now));
-    let bytes = tree(&record).to_text(&Style::PRETTY_RAW_LINE).into_bytes();
-    steps.push(write(below(trash, &[RECORD]), Expect::Anything, bytes));
+    record.undone = Some(now.to_string());
+    steps.push(record.step(trash));
     writer.commit(steps, Durability::Synced)?;
     Ok(Repair { actions, findings: Vec::new(), kept: Some(trash.clone()) })
 }
@@ -104,24 +108,22 @@ fn step_back(
     trash: &FilePath,
     path: &FilePath,
     entry: &Entry,
-) -> Result<Option<(Step, &'static str)>, GameError> {
-    let now = content(store, path)?;
+) -> Result<Option<(Step, &'static str)>, RepairError> {
+    let now = read_if_there(store, path)?;
     let found = now.as_deref().map(mark);
     if found == entry.before && entry.how != How::Moved {
         return Ok(None);
     }
     if found != entry.after {
-        let what =
-            format!("{path} was changed after the repair, which can therefore not be taken back");
-        return Err(GameError::input(what));
+        return Err(RepairError::Changed { file: path.clone() });
     }
     if entry.how == How::Created {
         return Ok(Some((Step::Remove { path: path.clone() }, "removed")));
     }
     let copy = kept(trash, path);
-    let original = content(store, &copy)?;
+    let original = read_if_there(store, &copy)?;
     if original.as_deref().map(mark) != entry.before {
-        return Err(GameError::damaged(&copy, "it is not the original that was put there"));
+        return Err(damaged(&copy, "it is not the original that was put there"));
     }
     Ok(match (entry.how, original, now) {
         (How::Moved, Some(_), _) => {

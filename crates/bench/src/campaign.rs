@@ -1,0 +1,226 @@
+//! What a turn of a campaign costs, and whether it costs more the longer the campaign is.
+//!
+//! Everturn plays a turn by its rules and stores it durably. Beside it stands the way of the program behind the layout,
+//! in plain Rust and without its rules: it counts the lines of the log, writes the document anew, and appends the row;
+//! neither is flushed, and a crash may leave anything.
+
+mod peers;
+mod report;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::{Args, value_parser};
+use thiserror::Error;
+
+use crate::files;
+use crate::machine::Machine;
+use crate::peer::PeerError;
+use crate::stats::percentile;
+use peers::{Counting, Everturn, Peer};
+
+pub(crate) use report::SHAPE as JSON_SHAPE;
+
+/// How many turns are made before any are measured, so that files and memory are warm.
+const WARM_UP: u32 = 10;
+
+/// What the command line says about the benchmark of campaigns.
+#[derive(Debug, Args)]
+pub(crate) struct Campaign {
+    /// How often each row is run; the report shows the run in the middle
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
+    runs: u32,
+
+    /// How many turns the campaign has when turns are measured
+    #[arg(
+        long,
+        value_name = "N,…",
+        value_delimiter = ',',
+        default_values_t = [100, 1000, 10_000],
+        value_parser = value_parser!(u32).range(1..)
+    )]
+    sizes: Vec<u32>,
+
+    /// How many turns are measured in each run
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = value_parser!(u32).range(1..))]
+    turns: u32,
+
+    /// Where the data goes, in a temporary directory that is removed afterwards
+    #[arg(long, value_name = "DIR", default_value = "target/bench-data")]
+    dir: PathBuf,
+
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why there is no report.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub(crate) enum CampaignError {
+    /// The directory for the data cannot be used.
+    #[error("cannot use the data directory")]
+    Directory(#[source] PeerError),
+    /// A peer could not make or keep its turns.
+    #[error("{peer} with {size} turns")]
+    Peer {
+        /// The peer.
+        peer: &'static str,
+        /// How many turns it had.
+        size: u32,
+        /// What went wrong.
+        #[source]
+        source: PeerError,
+    },
+    /// The report could not be written.
+    #[error("cannot write the report")]
+    Output(#[from] io::Error),
+}
+
+/// What one peer took at one size, in the run in the middle.
+#[derive(Debug)]
+struct Row {
+    peer: &'static str,
+    size: u32,
+    p50: Duration,
+    p99: Duration,
+}
+
+/// Everything that was measured.
+#[derive(Debug)]
+struct Report {
+    machine: Machine,
+    runs: u32,
+    turns: u32,
+    rows: Vec<Row>,
+}
+
+impl Campaign {
+    /// Measures and reports.
+    pub(crate) fn execute(
+        &self,
+        out: &mut dyn Write,
+        progress: &mut dyn Write,
+    ) -> Result<(), CampaignError> {
+        let mut sizes = self.sizes.clone();
+        sizes.sort_unstable();
+        sizes.dedup();
+        files::create_dir(&self.dir).map_err(CampaignError::Directory)?;
+        let dir = files::absolute(&self.dir).map_err(CampaignError::Directory)?;
+        let mut runs: Vec<Vec<Row>> = Vec::new();
+        for run in 1..=self.runs {
+            writeln!(progress, "run {run} of {}", self.runs)?;
+            runs.push(self.run(&sizes, &dir)?);
+        }
+        let (machine, turns) = (Machine::look(&dir), self.turns);
+        let report = Report { machine, runs: self.runs, turns, rows: middle(runs) };
+        if self.json {
+            writeln!(out, "{:#}", report::document(&report))?;
+        } else {
+            report::write(&report, out)?;
+        }
+        Ok(())
+    }
+
+    /// One run: every peer at every size, each growing one campaign.
+    fn run(&self, sizes: &[u32], dir: &Path) -> Result<Vec<Row>, CampaignError> {
+        let temporary = tempfile::tempdir_in(dir);
+        let temporary =
+            temporary.map_err(|error| CampaignError::Directory(files::at(dir)(error)))?;
+        let mut rows = Vec::new();
+        let mut everturn = Everturn::create(&temporary.path().join("everturn"));
+        let mut counting = Counting::create(&temporary.path().join("counting"));
+        for size in sizes {
+            for peer in [open(&mut everturn, *size)?, open(&mut counting, *size)?] {
+                rows.push(self.measure(peer, *size)?);
+            }
+        }
+        Ok(rows)
+    }
+
+    fn measure(&self, peer: &mut dyn Peer, size: u32) -> Result<Row, CampaignError> {
+        let name = peer.name();
+        let failed = |source| CampaignError::Peer { peer: name, size, source };
+        peer.grow(size.saturating_sub(WARM_UP)).map_err(failed)?;
+        files::settle_everything();
+        for _ in 0..WARM_UP {
+            peer.turn().map_err(failed)?;
+        }
+        let mut times = Vec::new();
+        for _ in 0..self.turns {
+            let start = Instant::now();
+            peer.turn().map_err(failed)?;
+            times.push(start.elapsed());
+        }
+        peer.verify().map_err(failed)?;
+        times.sort_unstable();
+        Ok(Row { peer: name, size, p50: percentile(&times, 50), p99: percentile(&times, 99) })
+    }
+}
+
+fn open<P: Peer>(
+    peer: &mut Result<P, PeerError>,
+    size: u32,
+) -> Result<&mut dyn Peer, CampaignError> {
+    match peer {
+        Ok(peer) => Ok(peer),
+        Err(error) => {
+            let source = PeerError::Batch(error.to_string());
+            Err(CampaignError::Peer { peer: "a peer", size, source })
+        }
+    }
+}
+
+/// Of each row, the one whose median is in the middle of its runs.
+fn middle(runs: Vec<Vec<Row>>) -> Vec<Row> {
+    let mut columns: Vec<Vec<Row>> = Vec::new();
+    for run in runs {
+        for (at, row) in run.into_iter().enumerate() {
+            match columns.get_mut(at) {
+                Some(column) => column.push(row),
+                None => columns.push(vec![row]),
+            }
+        }
+    }
+    let pick = |mut column: Vec<Row>| {
+        column.sort_by_key(|row| row.p50);
+        let at = column.len().saturating_sub(1) / 2;
+        column.into_iter().nth(at)
+    };
+    columns.into_iter().filter_map(pick).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_peers_keep_every_turn_and_the_report_has_a_row_for_each() {
+        let dir = tempfile::tempdir().unwrap();
+        let bench = Campaign {
+            runs: 1,
+            sizes: vec![30, 20],
+            turns: 5,
+            dir: dir.path().to_owned(),
+            json: false,
+        };
+        let (mut out, mut progress) = (Vec::new(), Vec::new());
+        bench.execute(&mut out, &mut progress).unwrap();
+        let table = String::from_utf8(out).unwrap();
+        assert_eq!(table.matches("everturn").count(), 2, "{table}");
+        assert_eq!(table.matches("counting").count(), 2, "{table}");
+    }
+
+    #[test]
+    fn the_middle_of_the_runs_is_shown() {
+        let row = |micros: u64| Row {
+            peer: "x",
+            size: 1,
+            p50: Duration::from_micros(micros),
+            p99: Duration::ZERO,
+        };
+        let shown = middle(vec![vec![row(9)], vec![row(1)], vec![row(5)]]);
+        assert_eq!(shown[0].p50, Duration::from_micros(5));
+    }
+}

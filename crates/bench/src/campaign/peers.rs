@@ -1,0 +1,187 @@
+//! Who plays the turns: Everturn, and the way of the program behind the layout.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use everturn::campaign::{CampaignWriter, NewCampaign, Output, Recorded, Submission, create};
+use everturn::disk::RealDisk;
+use everturn::store::{FileStore, Holder, Options, Store};
+use everturn::tree::Tree;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::files;
+use crate::peer::PeerError;
+
+/// What every turn says.
+const TEXT: &str = "You go on. The way bends twice, and the light changes with every step.";
+
+/// Somebody who keeps a campaign.
+pub(super) trait Peer {
+    fn name(&self) -> &'static str;
+
+    /// Makes turns, as quickly as can be, until there are so many.
+    fn grow(&mut self, turns: u32) -> Result<(), PeerError>;
+
+    /// Makes a turn in which somebody moves.
+    fn turn(&mut self) -> Result<(), PeerError>;
+
+    /// Looks whether every turn is there.
+    fn verify(&self) -> Result<(), PeerError>;
+}
+
+fn wrong(what: impl ToString) -> PeerError {
+    PeerError::Batch(what.to_string())
+}
+
+/// Everturn: the turn is played by the rules, and safe when it returns.
+pub(super) struct Everturn {
+    store: Arc<FileStore>,
+    campaign: CampaignWriter,
+    here: &'static str,
+}
+
+impl Everturn {
+    pub(super) fn create(dir: &Path) -> Result<Everturn, PeerError> {
+        let disk = RealDisk::create(dir).map_err(files::at(dir))?;
+        let holder = Holder { pid: std::process::id(), started: String::new() };
+        let store = FileStore::open(Arc::new(disk), Options::new(holder)).map_err(wrong)?;
+        let store = Arc::new(store);
+        let shared: Arc<dyn Store> = Arc::clone(&store) as Arc<dyn Store>;
+        let id = create(&shared, &NewCampaign::default(), Timestamp::UNIX_EPOCH).map_err(wrong)?;
+        let campaign = CampaignWriter::open(shared, &id).map_err(wrong)?;
+        Ok(Everturn { store, campaign, here: "area_001" })
+    }
+}
+
+/// The area that is not this one.
+fn other(area: &str) -> &'static str {
+    if area == "area_001" { "area_002" } else { "area_001" }
+}
+
+fn step(from: &str, to: &str) -> Value {
+    let args = json!({"actor_id": "pc_001", "from_area_id": from, "to_area_id": to});
+    json!({"id": "call_001", "tool": "move", "args": args, "reason": null})
+}
+
+impl Peer for Everturn {
+    fn name(&self) -> &'static str {
+        "everturn"
+    }
+
+    fn grow(&mut self, turns: u32) -> Result<(), PeerError> {
+        while self.campaign.turn() < u64::from(turns) {
+            self.turn()?;
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self) -> Result<(), PeerError> {
+        let there = other(self.here);
+        let call = Tree::from_value(&step(self.here, there)).map_err(wrong)?;
+        let output = Output { tool_calls: vec![call], ..Output::text(TEXT) };
+        let submission = Submission::new("I go on.");
+        let mut narrator = Recorded::new([output]);
+        self.campaign.submit(&submission, &mut narrator, Timestamp::UNIX_EPOCH).map_err(wrong)?;
+        self.here = there;
+        Ok(())
+    }
+
+    fn verify(&self) -> Result<(), PeerError> {
+        self.store.checkpoint().map_err(wrong)?;
+        let rows = self.campaign.campaign().rows().map_err(wrong)?.count();
+        let last = self.campaign.turn();
+        if rows as u64 == last { Ok(()) } else { Err(wrong(format!("{rows} rows, turn {last}"))) }
+    }
+}
+
+/// The way of the program: the number of a turn is that of the lines so far and one more.
+pub(super) struct Counting {
+    document: PathBuf,
+    log: PathBuf,
+    state: Value,
+    made: u64,
+}
+
+impl Counting {
+    pub(super) fn create(dir: &Path) -> Result<Counting, PeerError> {
+        files::create_dir(dir)?;
+        let area = |id: &str| json!({"id": id, "name": id, "parent_area_id": null});
+        let state = json!({
+            "id": "camp_0001",
+            "map": {"areas": {"area_001": area("area_001"), "area_002": area("area_002")},
+                "connections": [{"from_area_id": "area_001", "to_area_id": "area_002"}]},
+            "positions": {"pc_001": "area_001", "pc_002": "area_001"},
+            "hp": {"pc_001": 10, "pc_002": 10},
+            "character_states": {"pc_001": "alive", "pc_002": "alive"},
+        });
+        let (document, log) = (dir.join("campaign.json"), dir.join("turn_log.jsonl"));
+        let counting = Counting { document, log, state, made: 0 };
+        counting.save()?;
+        Ok(counting)
+    }
+
+    fn save(&self) -> Result<(), PeerError> {
+        files::write(&self.document, format!("{:#}", self.state).as_bytes())
+    }
+
+    /// Moves somebody, and makes the row of the turn.
+    fn play(&mut self, turn: u64) -> String {
+        let here = self.state["positions"]["pc_001"].as_str().unwrap_or_default().to_owned();
+        let there = other(&here);
+        self.state["positions"]["pc_001"] = there.into();
+        let call = step(&here, there);
+        let row = json!({
+            "turn_id": format!("turn_{turn:04}"), "timestamp": "1970-01-01T00:00:00+00:00",
+            "user_input": "I go on.", "dialog_type": "scene_description",
+            "dialog_type_source": "fallback", "settings_revision": 0, "assistant_text": TEXT,
+            "assistant_structured": {"tool_calls": [call]},
+            "applied_actions": [{"tool": "move", "args": call["args"],
+                "result": {"to_area_id": there}, "timestamp": "1970-01-01T00:00:00+00:00"}],
+            "tool_feedback": null, "conflict_report": null,
+            "state_summary": {"active_actor_id": "pc_001", "positions": self.state["positions"],
+                "hp": self.state["hp"], "character_states": self.state["character_states"]},
+        });
+        self.made += 1;
+        format!("{row}\n")
+    }
+
+    fn count(&self) -> Result<u64, PeerError> {
+        if !files::is_there(&self.log) {
+            return Ok(0);
+        }
+        let text = files::read_text(&self.log)?;
+        Ok(text.lines().filter(|line| !line.trim().is_empty()).count() as u64)
+    }
+}
+
+impl Peer for Counting {
+    fn name(&self) -> &'static str {
+        "counting"
+    }
+
+    fn grow(&mut self, turns: u32) -> Result<(), PeerError> {
+        let mut rows = String::new();
+        while self.made < u64::from(turns) {
+            let next = self.made + 1;
+            rows.push_str(&self.play(next));
+        }
+        files::append(&self.log, rows.as_bytes())?;
+        self.save()
+    }
+
+    fn turn(&mut self) -> Result<(), PeerError> {
+        // The program reads its document before every turn.
+        let text = files::read_text(&self.document)?;
+        self.state = serde_json::from_str(&text).map_err(wrong)?;
+        let turn = self.count()? + 1;
+        let row = self.play(turn);
+        self.save()?;
+        files::append(&self.log, row.as_bytes())
+    }
+
+    fn verify(&self) -> Result<(), PeerError> {
+        let (rows, made) = (self.count()?, self.made);
+        if rows == made { Ok(()) } else { Err(wrong(format!("{rows} rows, {made} turns"))) }
+    }
+}

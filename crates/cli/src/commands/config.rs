@@ -1,0 +1,332 @@
+//! `everturn config`: settings, and where they come from.
+
+use std::sync::Arc;
+
+use everturn::codelia::{ApprovalMode, Projects};
+use everturn::config::{self, Layer};
+use everturn::secrets::masked;
+use everturn::store::Store;
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::homes::{self, Agent, AgentHome};
+use crate::linggen;
+use crate::output::Output;
+use crate::settings;
+
+/// Show or change settings, and say where they come from
+///
+/// A flag counts before the environment, that before the project's file, that before the user's, and that before
+/// the defaults. Files are merged field by field, and a change keeps everything else in them as it is. With
+/// `--layout codelia` these are the settings of Codelia, with `--layout linggen` those of Linggen, whose changes are
+/// written to its file of runtime overrides; otherwise Everturn's own. Secrets are masked.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn config path
+  everturn config set root /data/sessions
+  everturn config explain model.reasoning --layout codelia
+  everturn config set model.name gpt-5 --layout codelia --scope project
+
+The answers with --json:
+  get      {"key":"model.name","value":"gpt-5"}
+  explain  {"key":"model.name","value":"gpt-5","layers":[
+             {"layer":"project","place":".codelia/config.json","value":"gpt-5"}]}
+  set      {"key":"model.name","layer":"project","file":"…"}
+  path     {"config":"…","project":"…","state":"…","cache":"…"}"#)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Print a setting, or all of them
+    Get {
+        /// Such as `model.name`
+        key: Option<String>,
+        #[command(flatten)]
+        flags: Flags,
+    },
+    /// Print every layer that says something about a setting, the strongest first
+    Explain {
+        /// Such as `model.name`
+        key: String,
+        #[command(flatten)]
+        flags: Flags,
+    },
+    /// Change a setting
+    Set {
+        /// Such as `model.name`
+        key: String,
+        /// The value as JSON, or a word
+        value: String,
+        /// Where it is written; without it, where the setting is already, or where it belongs
+        #[arg(long, value_name = "SCOPE", value_parser = ["project", "global"])]
+        scope: Option<String>,
+    },
+    /// Take a setting away, so that the next layer counts
+    Unset {
+        /// Such as `model.name`
+        key: String,
+        /// Where it is taken away; without it, from the strongest file that has it
+        #[arg(long, value_name = "SCOPE", value_parser = ["project", "global"])]
+        scope: Option<String>,
+    },
+    /// Print where configuration, sessions and caches are
+    Path,
+}
+
+#[derive(Debug, clap::Args)]
+struct Flags {
+    /// A setting as if it were given on the command line of the program
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+/// A value as JSON, or else as a word.
+fn value(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| text.into())
+}
+
+impl Flags {
+    fn values(&self) -> Result<Vec<(String, Value)>, Error> {
+        let pair = |word: &String| match word.split_once('=') {
+            Some((key, text)) => Ok((key.to_owned(), value(text))),
+            None => Err(Error::new(Exit::Request, format!("{word:?} is no KEY=VALUE"))),
+        };
+        self.set.iter().map(pair).collect()
+    }
+}
+
+/// What is said about a setting, by layer, the strongest first.
+type Said = Vec<(String, String, Value)>;
+
+/// The one setting that is not in the configuration: how much an agent may do without asking.
+const APPROVAL: &str = "approval_mode";
+
+/// Which policy counts for the project at hand. A word that is no mode is an error, not passed over.
+fn approval(home: &AgentHome, flags: &[(String, Value)]) -> Result<Said, Error> {
+    let mut said: Said = Vec::new();
+    let mut add = |layer: &str, place: String, mode: ApprovalMode| {
+        said.push((layer.to_owned(), place, mode.as_str().into()));
+    };
+    for (_, value) in flags.iter().rev().filter(|(key, _)| key == APPROVAL) {
+        let mode = ApprovalMode::parse(value.as_str().unwrap_or_default())?;
+        add("flag", "--set".to_owned(), mode);
+    }
+    if let Some(word) = settings::approval_mode() {
+        let mode = ApprovalMode::parse(&word).map_err(Error::from)?;
+        add("environment", "CODELIA_APPROVAL_MODE".to_owned(), mode);
+    }
+    if let Some(store) = home.config_store()? {
+        let projects = Projects::read(&store)?;
+        let file = home.dirs.config_dir.join(Projects::FILE).to_string_lossy().into_owned();
+        let project = settings::project()?;
+        if let Some(mode) = projects.of(&project) {
+            add("project", file.clone(), mode);
+        }
+        if let Some(mode) = projects.default {
+            add("global", file, mode);
+        }
+    }
+    add("default", "default".to_owned(), ApprovalMode::Minimal);
+    Ok(said)
+}
+
+fn said(home: &AgentHome, key: &str, flags: &[(String, Value)]) -> Result<Said, Error> {
+    if home.agent == Agent::Codelia && key == APPROVAL {
+        return approval(home, flags);
+    }
+    let config = home.config(flags)?;
+    AgentHome::mention_problems(&config);
+    let origins = config.explain(key).into_iter();
+    Ok(origins.map(|origin| (origin.layer.to_string(), origin.place, origin.value)).collect())
+}
+
+fn unset(key: &str) -> Error {
+    Error::new(Exit::Request, format!("{key} is not set"))
+        .hint("everturn config get lists all settings")
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn get(
+    home: &AgentHome,
+    context: &mut Context,
+    key: Option<&str>,
+    flags: &Flags,
+) -> Result<(), Stop> {
+    let flags = flags.values()?;
+    let found = match key {
+        Some(key) if home.agent == Agent::Codelia && key == APPROVAL => {
+            approval(home, &flags)?.into_iter().next().map(|(_, _, value)| value)
+        }
+        _ => {
+            let config = home.config(&flags)?;
+            AgentHome::mention_problems(&config);
+            match key {
+                Some(key) => config.get(key),
+                None => Some(config.merged()),
+            }
+        }
+    };
+    let found = found.ok_or_else(|| unset(key.unwrap_or_default()))?;
+    let found = masked(key.unwrap_or_default(), &found);
+    match (context.json, key) {
+        (true, _) => writeln!(context.out, "{}", json!({"key": key, "value": found})),
+        (false, Some(_)) => writeln!(context.out, "{}", shown(&found)),
+        (false, None) => {
+            let text = serde_json::to_string_pretty(&found).unwrap_or_default();
+            writeln!(context.out, "{text}")
+        }
+    }
+}
+
+fn explain(home: &AgentHome, context: &mut Context, key: &str, flags: &Flags) -> Result<(), Stop> {
+    let flags = flags.values()?;
+    let said = said(home, key, &flags)?;
+    if said.is_empty() {
+        return Err(unset(key).into());
+    }
+    if context.json {
+        let merged = match key {
+            APPROVAL => said.first().map(|(_, _, value)| value.clone()),
+            _ => home.config(&flags)?.get(key),
+        };
+        let layers: Vec<Value> = said
+            .iter()
+            .map(|(layer, place, value)| {
+                json!({"layer": layer, "place": place, "value": masked(key, value)})
+            })
+            .collect();
+        let value = merged.map(|value| masked(key, &value));
+        return writeln!(context.out, "{}", json!({"key": key, "value": value, "layers": layers}));
+    }
+    for (layer, place, value) in said {
+        writeln!(context.out, "{layer:11}  {}  ({place})", shown(&masked(key, &value)))?;
+    }
+    Ok(())
+}
+
+fn layer(scope: Option<&str>) -> Option<Layer> {
+    Some(if scope? == "project" { Layer::Project } else { Layer::Global })
+}
+
+/// Changes a setting; tells in which layer and file.
+fn set(
+    home: &AgentHome,
+    key: &str,
+    text: &str,
+    scope: Option<&str>,
+) -> Result<(Layer, String), Error> {
+    if home.agent == Agent::Codelia && key == APPROVAL {
+        let mode = ApprovalMode::parse(text)?;
+        let layer = layer(scope).unwrap_or(Layer::Project);
+        let project = settings::project()?;
+        let store = home.config_store_to_write()?;
+        let shared: Arc<dyn Store> = Arc::new(store.clone());
+        let project = (layer == Layer::Project).then_some(project.as_str());
+        Projects::read(&shared)?.set(&shared, project, mode)?;
+        drop(shared);
+        store.close()?;
+        return Ok((
+            layer,
+            home.dirs.config_dir.join(Projects::FILE).to_string_lossy().into_owned(),
+        ));
+    }
+    if home.agent == Agent::Linggen {
+        let changed = linggen::config::change(home, key, Some(&value(text)))?;
+        return changed.ok_or_else(|| unset(key));
+    }
+    let layer = match layer(scope) {
+        Some(layer) => layer,
+        None => config::layer_for(&home.config(&[])?, key),
+    };
+    let file = home.config_file(layer);
+    let (before, place) = (homes::read(file)?, file.to_string_lossy().into_owned());
+    let bytes = config::set(home.agent.schema(), &place, before.as_deref(), key, &value(text))?;
+    homes::write(file, before.as_deref(), bytes)?;
+    Ok((layer, place))
+}
+
+fn unset_one(home: &AgentHome, key: &str, scope: Option<&str>) -> Result<(Layer, String), Error> {
+    if home.agent == Agent::Linggen {
+        return linggen::config::change(home, key, None)?.ok_or_else(|| unset(key));
+    }
+    let layers = match layer(scope) {
+        Some(layer) => vec![layer],
+        None => vec![Layer::Project, Layer::Global],
+    };
+    for layer in layers {
+        let file = home.config_file(layer);
+        let place = file.to_string_lossy().into_owned();
+        let Some(before) = homes::read(file)? else { continue };
+        if let Some(bytes) = config::remove(home.agent.schema(), &place, &before, key)? {
+            homes::write(file, Some(&before), bytes)?;
+            return Ok((layer, place));
+        }
+    }
+    Err(unset(key))
+}
+
+fn path(home: &AgentHome, context: &mut Context) -> Result<(), Stop> {
+    let mut dirs = home.dirs.clone();
+    if home.agent == Agent::Linggen {
+        let files = linggen::config::files(home)?;
+        dirs.config_file = files.config.unwrap_or_else(|| files.to_write.clone());
+        dirs.project_config_file = files.to_write;
+    }
+    let paths = [
+        ("config", &dirs.config_file),
+        ("project", &dirs.project_config_file),
+        ("secrets", &home.dirs.config_dir),
+        ("state", &home.dirs.state_dir),
+        ("cache", &home.dirs.cache_dir),
+    ];
+    if context.json {
+        let paths: serde_json::Map<String, Value> = paths
+            .iter()
+            .map(|(name, path)| ((*name).to_owned(), path.to_string_lossy().into_owned().into()))
+            .collect();
+        return writeln!(context.out, "{}", Value::Object(paths));
+    }
+    for (name, path) in paths {
+        writeln!(context.out, "{name:8} {}", path.display())?;
+    }
+    Ok(())
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let home = context.home()?;
+    let done = match &args.what {
+        What::Get { key, flags } => {
+            get(&home, context, key.as_deref(), flags)?;
+            return Ok(Exit::Fine);
+        }
+        What::Explain { key, flags } => {
+            explain(&home, context, key, flags)?;
+            return Ok(Exit::Fine);
+        }
+        What::Path => {
+            path(&home, context)?;
+            return Ok(Exit::Fine);
+        }
+        What::Set { key, value, scope } => (key, set(&home, key, value, scope.as_deref())?),
+        What::Unset { key, scope } => (key, unset_one(&home, key, scope.as_deref())?),
+    };
+    let (key, (layer, file)) = done;
+    if context.json {
+        let answer = json!({"key": key, "layer": layer.to_string(), "file": file});
+        writeln!(context.out, "{answer}")?;
+    } else {
+        Output::status(&format!("{key} was changed in {file}"));
+    }
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,142 @@
+//! `everturn credentials`: keys and tokens, which are never shown.
+
+use std::sync::Arc;
+
+use everturn::secrets::{Secret, Shape, Vault};
+use everturn::store::Store;
+use serde_json::json;
+
+use super::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::homes::{self, AgentHome};
+use crate::input;
+use crate::output::Output;
+
+/// Keep, list and remove keys and tokens
+///
+/// A secret is read from stdin, or asked for on the terminal without showing it. It is kept in a file that only its
+/// owner may read, and what is printed of it is a mask. With `--layout codelia` or
+/// `--layout linggen` these are the secrets of that program, otherwise Everturn's own.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn credentials set openai < key.txt
+  everturn credentials list --layout codelia
+  everturn credentials set github --for mcp --layout codelia
+  everturn credentials remove openai
+
+A line of the list with --json:
+  {"id":"openai","for":"provider","method":"api_key","secret":"***wxyz"}"#)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Keep a secret, in the place of the one that has its name
+    Set(Named),
+    /// List the secrets, masked
+    List,
+    /// Remove a secret
+    Remove(Named),
+}
+
+#[derive(Debug, clap::Args)]
+struct Named {
+    /// Whose it is: a provider, a server, a model
+    id: String,
+
+    /// What it is for, where a home has secrets of several kinds
+    #[arg(long = "for", value_name = "KIND", default_value = "provider")]
+    purpose: String,
+}
+
+fn shape(home: &AgentHome, purpose: &str) -> Result<Shape, Error> {
+    let shapes = home.agent.shapes();
+    let found = shapes.iter().find(|(name, _)| *name == purpose).map(|(_, shape)| *shape);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = shapes.iter().map(|(name, _)| *name).collect();
+        Error::new(Exit::Request, format!("there are no secrets for {purpose:?}"))
+            .hint(format!("there are secrets for {}", names.join(", ")))
+    })
+}
+
+/// Changes a file of secrets, which stays with its owner.
+fn change<T>(
+    home: &AgentHome,
+    shape: Shape,
+    mut change: impl FnMut(&Vault) -> Result<T, everturn::secrets::SecretsError>,
+) -> Result<T, Error> {
+    let store = home.config_store_to_write()?;
+    let vault = Vault::new(Arc::new(store.clone()) as Arc<dyn Store>, shape)?;
+    let done = homes::patient(|| change(&vault))?;
+    drop(vault);
+    store.close()?;
+    Ok(done)
+}
+
+fn list(home: &AgentHome, context: &mut Context) -> Result<(), Stop> {
+    let Some(store) = home.config_store()? else { return Ok(()) };
+    for (purpose, shape) in home.agent.shapes() {
+        let vault = Vault::new(Arc::clone(&store), *shape).map_err(Error::from)?;
+        if vault.is_open().map_err(Error::from)? {
+            let file = home.dirs.config_dir.join(shape.file);
+            Output::status(&format!(
+                "others may read {}; the next change ends that",
+                file.display()
+            ));
+        }
+        for entry in vault.list().map_err(Error::from)? {
+            let secret = entry.secret.as_ref().map(ToString::to_string);
+            if context.json {
+                let line = json!({
+                    "id": entry.id, "for": purpose, "method": entry.method, "secret": secret,
+                });
+                writeln!(context.out, "{line}")?;
+            } else {
+                let secret = secret.unwrap_or_else(|| "-".to_owned());
+                let id = crate::output::harmless(&entry.id);
+                writeln!(context.out, "{id}  {purpose}  {}  {secret}", entry.method)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let home = context.home()?;
+    match &args.what {
+        What::List => list(&home, context)?,
+        What::Set(named) => {
+            let shape = shape(&home, &named.purpose)?;
+            let secret = Secret::parse(&input::secret(&named.id)?).map_err(Error::from)?;
+            change(&home, shape, |vault| vault.set(&named.id, &secret))?;
+            answer(context, named, Some(&secret))?;
+        }
+        What::Remove(named) => {
+            let shape = shape(&home, &named.purpose)?;
+            if !change(&home, shape, |vault| vault.remove(&named.id))? {
+                let what = format!("there is no secret {:?}", named.id);
+                return Err(Error::new(Exit::Request, what)
+                    .hint("everturn credentials list")
+                    .into());
+            }
+            answer(context, named, None)?;
+        }
+    }
+    Ok(Exit::Fine)
+}
+
+fn answer(context: &mut Context, named: &Named, secret: Option<&Secret>) -> Result<(), Stop> {
+    let shown = secret.map(ToString::to_string);
+    if context.json {
+        let line = json!({"id": named.id, "for": named.purpose, "secret": shown});
+        return writeln!(context.out, "{line}");
+    }
+    Output::status(&match shown {
+        Some(shown) => format!("{} is kept as {shown}", named.id),
+        None => format!("{} was removed", named.id),
+    });
+    Ok(())
+}

@@ -1,0 +1,205 @@
+//! `everturn mark`: places in a session to find again.
+
+use everturn::layout::{LayoutError, Reader};
+use everturn::view::{Mark, MarkKind, NewMark};
+
+use super::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::json::Object;
+use crate::output::harmless;
+use crate::settings;
+
+/// Mark turns of a session, to find them again
+///
+/// A mark has a name, and may be a bookmark, a chapter, a scene, an event or a decision. Marks are kept with the
+/// session; a fork or a rewind takes those of the turns that it keeps.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn mark add latest 'before the gate'
+  everturn mark add latest 'The temple' --kind chapter --turn 12
+  everturn mark list latest
+  everturn mark remove latest mark-1
+
+A mark with --json:
+  {"session":"session-abc123","id":"mark-1","kind":"bookmark","name":"before the gate",
+   "description":"","turn":12,"entry":null,"time":"2026-01-01T10:00:00Z"}
+  on one line"#)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    Add(Add),
+    List(List),
+    Remove(Remove),
+}
+
+/// Mark a turn, or one entry of it
+#[derive(Debug, clap::Args)]
+struct Add {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    session: String,
+
+    /// What the mark is called
+    name: String,
+
+    /// What it is there for: bookmark, chapter, scene, event, decision, or another word
+    #[arg(long, value_name = "KIND", default_value = "bookmark")]
+    kind: String,
+
+    /// What else there is to say
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    description: String,
+
+    /// The turn; without one, the last
+    #[arg(long, value_name = "N")]
+    turn: Option<u64>,
+
+    /// The id of the entry, as `show --json` prints it
+    #[arg(long, value_name = "ID", conflicts_with = "turn")]
+    entry: Option<String>,
+}
+
+/// List the marks of a session, in the order of their turns
+#[derive(Debug, clap::Args)]
+struct List {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    session: String,
+
+    /// Marks of this kind only
+    #[arg(long, value_name = "KIND")]
+    kind: Option<String>,
+}
+
+/// Remove a mark
+#[derive(Debug, clap::Args)]
+struct Remove {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    session: String,
+
+    /// The mark: its id, or its name if no other has it
+    mark: String,
+}
+
+fn json(session: &str, mark: &Mark) -> String {
+    let object = Object::new()
+        .text("session", session)
+        .text("id", &mark.id)
+        .text("kind", mark.kind.as_str())
+        .text("name", &mark.name)
+        .text("description", &mark.description)
+        .number("turn", mark.turn);
+    let object = match &mark.entry {
+        Some(entry) => object.text("entry", entry),
+        None => object.raw("entry", "null"),
+    };
+    object.time("time", mark.time).close()
+}
+
+/// A mark for people, on one line.
+fn text(mark: &Mark) -> String {
+    let mut text = format!("{}  turn {}  {}  {}", mark.id, mark.turn, mark.kind, mark.name);
+    if !mark.description.is_empty() {
+        text.push_str(&format!(" ({})", mark.description));
+    }
+    harmless(&text).replace('\n', " ")
+}
+
+fn print(context: &mut Context, session: &str, mark: &Mark) -> Result<(), Stop> {
+    match context.json {
+        true => writeln!(context.out, "{}", json(session, mark)),
+        false => writeln!(context.out, "{}", text(mark)),
+    }
+}
+
+/// The turn of an entry, which must be there.
+fn turn_of(reader: &dyn Reader, entry: &str) -> Result<u64, LayoutError> {
+    let turns = reader.turns()?;
+    let mut entries = reader.entries(turns)?;
+    while let Some(found) = entries.next() {
+        let found = found?;
+        if found.id == entry {
+            return Ok(found.turn);
+        }
+    }
+    Err(LayoutError::Request { what: format!("there is no entry {entry:?}") })
+}
+
+fn add(args: &Add, context: &mut Context) -> Result<Exit, Stop> {
+    let found = context.find_to_write(&args.session)?;
+    let store = found.root.store();
+    let turn = match &args.entry {
+        None => Ok(args.turn),
+        Some(entry) => {
+            let reader = found.layout.open(&store, &found.place);
+            reader.and_then(|reader| turn_of(&*reader, entry)).map(Some)
+        }
+    };
+    let new = NewMark {
+        kind: MarkKind::parse(&args.kind),
+        name: args.name.clone(),
+        description: args.description.clone(),
+        turn: turn.map_err(|error| found.failed(error))?,
+        entry: args.entry.clone(),
+    };
+    let mark = found.layout.add_mark(&store, &found.place, &new, settings::now());
+    let mark = mark.map_err(|error| found.failed(error))?;
+    found.root.mention_repairs();
+    print(context, &found.place.id, &mark)?;
+    context.out.flush()?;
+    found.root.close()?;
+    Ok(Exit::Fine)
+}
+
+fn list(args: &List, context: &mut Context) -> Result<Exit, Stop> {
+    let (found, reader) = context.read(&args.session)?;
+    let marks = reader.marks().map_err(|error| found.failed(error))?;
+    let wanted = |mark: &&Mark| args.kind.as_deref().is_none_or(|kind| kind == mark.kind.as_str());
+    for mark in marks.iter().filter(wanted) {
+        print(context, &found.place.id, mark)?;
+    }
+    Ok(Exit::Fine)
+}
+
+/// The id of the mark that the user means.
+fn meant(marks: &[Mark], name: &str) -> Result<String, Error> {
+    if let Some(mark) = marks.iter().find(|mark| mark.id == name) {
+        return Ok(mark.id.clone());
+    }
+    let mut named = marks.iter().filter(|mark| mark.name == name);
+    match (named.next(), named.next()) {
+        (Some(mark), None) => Ok(mark.id.clone()),
+        (Some(_), Some(_)) => {
+            Err(Error::new(Exit::Request, format!("{name:?} is the name of several marks"))
+                .hint("name one by its id; everturn mark list SESSION shows them"))
+        }
+        (None, _) => Err(Error::new(Exit::Request, format!("there is no mark {name:?}"))
+            .hint("everturn mark list SESSION shows them")),
+    }
+}
+
+fn remove(args: &Remove, context: &mut Context) -> Result<Exit, Stop> {
+    let found = context.find_to_write(&args.session)?;
+    let store = found.root.store();
+    let reader = found.layout.open(&store, &found.place);
+    let marks = reader.and_then(|reader| reader.marks());
+    let id = meant(&marks.map_err(|error| found.failed(error))?, &args.mark)?;
+    let mark = found.layout.remove_mark(&store, &found.place, &id, settings::now());
+    let mark = mark.map_err(|error| found.failed(error))?;
+    found.root.mention_repairs();
+    print(context, &found.place.id, &mark)?;
+    context.out.flush()?;
+    found.root.close()?;
+    Ok(Exit::Fine)
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    match &args.what {
+        What::Add(args) => add(args, context),
+        What::List(args) => list(args, context),
+        What::Remove(args) => remove(args, context),
+    }
+}

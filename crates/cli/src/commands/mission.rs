@@ -1,0 +1,124 @@
+//! `everturn mission`: what the agents of a project are to do.
+
+use std::path::PathBuf;
+
+use everturn::linggen::{Mission, MissionAgent, clear_mission, missions, set_mission};
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::linggen::{patient, project, project_to_write};
+use crate::output::{Output, harmless};
+use crate::sessions::{Root, report};
+use crate::settings;
+
+/// Set, end and list the missions of a project in Linggen's home
+///
+/// One mission at most is active. Setting another ends it, and all that there ever were are kept.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn mission set 'Watch production and fix what breaks' --agent ling:60
+  everturn mission clear
+  everturn mission list --project ~/work/site --json
+
+A line with --json:
+  {"text":"…","created":"2023-11-14T22:13:20Z","active":true,"agents":[{"id":"ling",
+   "idle_prompt":null,"idle_interval_secs":60}],"path":"…"}"#)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+
+    /// The directory of the project; without it, the one you are in
+    #[arg(long, global = true, value_name = "DIR")]
+    project: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Set the mission
+    Set {
+        /// What is to be done
+        text: String,
+
+        /// An agent that works on it, with the seconds it waits and what it is told then
+        #[arg(long = "agent", value_name = "ID[:SECONDS[:PROMPT]]")]
+        agents: Vec<String>,
+    },
+    /// End the mission
+    Clear,
+    /// List the missions, the newest first
+    List,
+}
+
+fn agent(text: &str) -> Result<MissionAgent, Error> {
+    let mut parts = text.splitn(3, ':');
+    let id = parts.next().unwrap_or_default().to_owned();
+    let seconds = parts.next().filter(|seconds| !seconds.is_empty()).map(str::parse).transpose();
+    let idle_interval_secs = seconds.map_err(|cause| {
+        Error::new(Exit::Request, format!("--agent {text}: not a number of seconds"))
+            .caused_by(cause)
+    })?;
+    let idle_prompt = parts.next().map(str::to_owned);
+    Ok(MissionAgent { id, idle_prompt, idle_interval_secs })
+}
+
+fn value(mission: &Mission, root: &Root) -> Value {
+    let agent = |agent: &MissionAgent| {
+        let MissionAgent { id, idle_prompt, idle_interval_secs } = agent;
+        json!({"id": id, "idle_prompt": idle_prompt, "idle_interval_secs": idle_interval_secs})
+    };
+    json!({
+        "text": mission.text,
+        "created": mission.created.map(|created| created.to_string()),
+        "active": mission.active,
+        "agents": mission.agents.iter().map(agent).collect::<Vec<_>>(),
+        "path": root.shown(&mission.file),
+    })
+}
+
+fn print(mission: &Mission, root: &Root, context: &mut Context) -> Result<(), Stop> {
+    if context.json {
+        return writeln!(context.out, "{}", value(mission, root));
+    }
+    let mark = if mission.active { "active" } else { "ended " };
+    let created = mission.created.map_or_else(|| "?".to_owned(), |time| time.to_string());
+    let line = format!("{mark}  {created}  {}", mission.text).replace('\n', " ");
+    writeln!(context.out, "{}", harmless(&line))
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let named = args.project.as_deref();
+    match &args.what {
+        What::List => {
+            let root = context.linggen()?;
+            let found =
+                missions(&root.store(), &project(&root, named)?.dir).map_err(Error::from)?;
+            for mission in &found.missions {
+                print(mission, &root, context)?;
+            }
+            context.out.flush()?;
+            report(&found.findings);
+        }
+        What::Set { text, agents } => {
+            let agents: Vec<MissionAgent> =
+                agents.iter().map(|text| agent(text)).collect::<Result<_, _>>()?;
+            let root = context.linggen_to_write()?;
+            let dir = project_to_write(&root, named)?.dir;
+            let set = || set_mission(&root.store(), &dir, text, &agents, settings::now());
+            let mission = patient(set)?;
+            print(&mission, &root, context)?;
+            root.close()?;
+        }
+        What::Clear => {
+            let root = context.linggen_to_write()?;
+            let dir = project(&root, named)?.dir;
+            match patient(|| clear_mission(&root.store(), &dir))? {
+                Some(mission) => print(&Mission { active: false, ..mission }, &root, context)?,
+                None => Output::status("there is no active mission"),
+            }
+            root.close()?;
+        }
+    }
+    Ok(Exit::Fine)
+}

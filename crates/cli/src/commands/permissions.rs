@@ -1,0 +1,106 @@
+//! `everturn permissions`: what tools may do in a workspace without asking.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use everturn::disk::RealDisk;
+use everturn::linggen::{allow, allowed, revoke};
+use everturn::store::{FileStore, Store};
+use serde_json::json;
+
+use super::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::faults;
+use crate::linggen::{patient, project_path};
+use crate::output::{Output, harmless};
+
+/// List, give and take the permissions of tools in a workspace
+///
+/// They stand in .linggen/permissions.json of the workspace, where Linggen looks for them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn permissions list
+  everturn permissions allow Write Edit
+  everturn permissions revoke Write --project ~/work/site
+
+The answer with --json:
+  {"tool_allows":["Edit"],"changed":["Write"],"path":"…"}"#)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+
+    /// The directory of the workspace; without it, the one you are in
+    #[arg(long, global = true, value_name = "DIR")]
+    project: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// List the tools that are allowed
+    List,
+    /// Allow tools
+    Allow {
+        /// The tools
+        #[arg(required = true)]
+        tools: Vec<String>,
+    },
+    /// Allow tools no longer
+    Revoke {
+        /// The tools
+        #[arg(required = true)]
+        tools: Vec<String>,
+    },
+}
+
+/// What is allowed in a workspace that may have no settings yet.
+fn look(dir: &std::path::Path) -> Result<Vec<String>, Error> {
+    let disk = match RealDisk::open(dir) {
+        Ok(disk) => disk,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => {
+            let what = format!("cannot open {}", dir.display());
+            return Err(Error::new(Exit::Request, what).caused_by(error));
+        }
+    };
+    let store: Arc<dyn Store> = Arc::new(FileStore::open_read_only(Arc::new(disk))?);
+    Ok(allowed(&store)?)
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let workspace = PathBuf::from(project_path(args.project.as_deref())?.as_str());
+    if !workspace.is_dir() {
+        let what = format!("there is no directory {}", workspace.display());
+        return Err(Error::new(Exit::Request, what).into());
+    }
+    let dir = workspace.join(".linggen");
+    let mut changed = Vec::new();
+    if let What::Allow { tools } | What::Revoke { tools } = &args.what {
+        let files = faults::open_store(&dir)?;
+        let store: Arc<dyn Store> = Arc::new(files.clone());
+        for tool in tools {
+            let is_change = match &args.what {
+                What::Allow { .. } => patient(|| allow(&store, tool))?,
+                _ => patient(|| revoke(&store, tool))?,
+            };
+            changed.extend(is_change.then(|| tool.clone()));
+        }
+        drop(store);
+        files.close().map_err(Error::from)?;
+    }
+    let tools = look(&dir)?;
+    if context.json {
+        let path = dir.join("permissions.json").to_string_lossy().into_owned();
+        let answer = json!({"tool_allows": tools, "changed": changed, "path": path});
+        writeln!(context.out, "{answer}")?;
+        return Ok(Exit::Fine);
+    }
+    for tool in &tools {
+        writeln!(context.out, "{}", harmless(tool))?;
+    }
+    context.out.flush()?;
+    if tools.is_empty() {
+        Output::status("no tool is allowed without asking");
+    }
+    Ok(Exit::Fine)
+}

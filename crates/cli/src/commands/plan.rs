@@ -1,0 +1,219 @@
+//! `everturn plan`: plans of agents, as Markdown that people read and change, too.
+
+use clap::ValueEnum;
+use everturn::linggen::{
+    LinggenError, Mark, Plan, PlanStatus, create_plan, edit_plan, plans, read_plan,
+};
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::linggen::patient;
+use crate::output::{Output, harmless};
+
+/// List, show and change the plans in Linggen's home
+///
+/// A plan is a Markdown file with items that are ticked off. A change touches the mark, the status or the item that
+/// it is about, and nothing else that stands in the file.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn plan list
+  everturn plan show refactor-auth-module
+  everturn plan check refactor-auth-module 2 --as in-progress
+  everturn plan add refactor-auth-module 'Write tests' --description 'for the new paths'
+  everturn plan new 'Refactor auth module' 'Read the code' 'Write tests'
+  everturn plan status refactor-auth-module completed
+
+A line of the list with --json, and the answer of the other commands:
+  {"name":"refactor-auth-module","summary":"…","status":"approved","origin":"…",
+   "items":[{"number":1,"mark":"done","title":"…","description":"…"}]}"#)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// List the plans
+    List,
+    /// Print a plan as it stands in its file
+    Show {
+        /// The name of the plan
+        name: String,
+    },
+    /// Mark an item
+    Check {
+        /// The name of the plan
+        name: String,
+
+        /// The number of the item, counted from 1
+        item: usize,
+
+        /// How the item stands
+        #[arg(long = "as", value_name = "MARK", default_value = "done")]
+        mark: MarkName,
+    },
+    /// Add an item
+    Add {
+        /// The name of the plan
+        name: String,
+
+        /// What is to be done
+        title: String,
+
+        /// What else there is to say about it
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        description: String,
+    },
+    /// Make a plan; its name is made from what it is called
+    New {
+        /// What it is called
+        summary: String,
+
+        /// Its items
+        items: Vec<String>,
+
+        /// Who made it
+        #[arg(long, default_value = "user")]
+        origin: String,
+    },
+    /// Say how a plan stands: planned, approved, executing or completed
+    Status {
+        /// The name of the plan
+        name: String,
+
+        /// How it stands
+        #[arg(value_parser = ["planned", "approved", "executing", "completed"])]
+        status: String,
+    },
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum MarkName {
+    Done,
+    InProgress,
+    Pending,
+    Skipped,
+}
+
+impl MarkName {
+    fn mark(self) -> Mark {
+        match self {
+            MarkName::Done => Mark::Done,
+            MarkName::InProgress => Mark::InProgress,
+            MarkName::Pending => Mark::Pending,
+            MarkName::Skipped => Mark::Skipped,
+        }
+    }
+}
+
+fn value(name: &str, plan: &Plan) -> Value {
+    let items = (1_u64..).zip(plan.items()).map(|(number, item)| {
+        json!({
+            "number": number, "mark": item.mark.as_str(), "title": item.title,
+            "description": item.description,
+        })
+    });
+    json!({
+        "name": name,
+        "summary": plan.summary(),
+        "status": plan.status().map(PlanStatus::as_str),
+        "origin": plan.origin(),
+        "items": items.collect::<Vec<_>>(),
+    })
+}
+
+fn print(name: &str, plan: &Plan, context: &mut Context) -> Result<(), Stop> {
+    if context.json {
+        return writeln!(context.out, "{}", value(name, plan));
+    }
+    for (number, item) in (1_u64..).zip(plan.items()) {
+        let line = format!("{number:>3}  [{}] {}", item.mark.character(), item.title);
+        writeln!(context.out, "{}", harmless(&line))?;
+    }
+    Ok(())
+}
+
+fn list(context: &mut Context) -> Result<Exit, Stop> {
+    let root = context.linggen()?;
+    let store = root.store();
+    let mut exit = Exit::Fine;
+    for name in plans(&store).map_err(Error::from)? {
+        let plan = match read_plan(&store, &name) {
+            Ok(Some(plan)) => plan,
+            Ok(None) => continue,
+            // One plan that cannot be read does not hide the others.
+            Err(error @ (LinggenError::Damaged { .. } | LinggenError::Name(_))) => {
+                Output::status(&error.to_string());
+                exit = Exit::Damaged;
+                continue;
+            }
+            Err(error) => return Err(Error::from(error).into()),
+        };
+        if context.json {
+            writeln!(context.out, "{}", value(&name, &plan))?;
+            continue;
+        }
+        let done = plan.items().iter().filter(|item| item.mark == Mark::Done).count();
+        let status = plan.status().map_or("?", PlanStatus::as_str);
+        let summary = plan.summary().unwrap_or_default();
+        let line = format!("{name}  {status}  {done}/{}  {summary}", plan.items().len());
+        writeln!(context.out, "{}", harmless(&line))?;
+    }
+    Ok(exit)
+}
+
+fn show(name: &str, context: &mut Context) -> Result<Exit, Stop> {
+    let root = context.linggen()?;
+    let Some(plan) = read_plan(&root.store(), name).map_err(Error::from)? else {
+        let what = format!("there is no plan {name}");
+        return Err(Error::new(Exit::Request, what).hint("everturn plan list").into());
+    };
+    match context.json {
+        true => writeln!(context.out, "{}", value(name, &plan))?,
+        false => write!(context.out, "{}", harmless(plan.text()))?,
+    }
+    Ok(Exit::Fine)
+}
+
+fn edit(
+    name: &str,
+    context: &mut Context,
+    change: impl Fn(&mut Plan) -> Result<(), LinggenError>,
+) -> Result<Exit, Stop> {
+    let root = context.linggen_to_write()?;
+    let plan = patient(|| edit_plan(&root.store(), name, &change))?;
+    print(name, &plan, context)?;
+    root.close()?;
+    Ok(Exit::Fine)
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    match &args.what {
+        What::List => list(context),
+        What::Show { name } => show(name, context),
+        What::Check { name, item, mark } => {
+            edit(name, context, |plan| plan.mark(*item, mark.mark()))
+        }
+        What::Add { name, title, description } => edit(name, context, |plan| {
+            plan.add(title, description);
+            Ok(())
+        }),
+        What::Status { name, status } => {
+            edit(name, context, |plan| plan.set_status(&PlanStatus::parse(status)))
+        }
+        What::New { summary, items, origin } => {
+            let items: Vec<(&str, &str)> = items.iter().map(|item| (item.as_str(), "")).collect();
+            let plan = Plan::new(summary, origin, &items);
+            let root = context.linggen_to_write()?;
+            let name = patient(|| create_plan(&root.store(), &plan))?;
+            match context.json {
+                true => writeln!(context.out, "{}", value(&name, &plan))?,
+                false => writeln!(context.out, "{name}")?,
+            }
+            root.close()?;
+            Ok(Exit::Fine)
+        }
+    }
+}

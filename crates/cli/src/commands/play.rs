@@ -1,0 +1,144 @@
+//! `everturn play`: a campaign at the prompt.
+
+use std::path::PathBuf;
+
+use everturn::campaign::{Campaign, CampaignWriter, NewCampaign, create};
+use everturn::layout::{Layout, LayoutError};
+use everturn::names::SessionId;
+use everturn::tree::Tree;
+
+use super::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::narrator::NarratorArgs;
+use crate::output::Output;
+use crate::play::{Distant, Table, Teller, play, watch_ctrl_c};
+use crate::sessions::{Root, report};
+use crate::settings;
+
+/// Where campaigns are that nobody named a root for.
+const STORAGE: &str = "storage";
+
+/// Play a campaign in the terminal
+///
+/// Without a campaign, the one in the root that was played last goes on (but not what a rewind has left behind), and if
+/// there is none, a new one is made. The root is ./storage, unless one is named. Every turn is saved when its answer is shown. Lines that begin with a slash are
+/// commands; /help lists them.
+///
+/// Without a terminal each line of the input is a turn or a command, and the command ends with 1 if one of them could
+/// not be done.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn play
+  everturn play camp_0002
+  everturn play --new --party Ann,Ben
+  everturn play --narrator openai --model llama3.2
+  printf '%s\n' 'look around' /map | everturn play
+
+An answer with --json:
+  {"ok":true,"turn":7,"text":"You stand in the Raven Market. …"}
+  for each line of the input"#)]
+pub(crate) struct Args {
+    /// The campaign: an id or the beginning of one, a path, or `latest`
+    #[arg(conflicts_with = "new")]
+    campaign: Option<String>,
+
+    /// Make a new campaign, even if there is one
+    #[arg(long)]
+    new: bool,
+
+    /// The party of a new campaign
+    #[arg(long, value_name = "ID,…", value_delimiter = ',', default_value = "Mira,Joss")]
+    party: Vec<String>,
+
+    /// What the embedded narrator's places and people follow from; without it, from when the campaign was made
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    #[command(flatten)]
+    narrator: NarratorArgs,
+}
+
+/// The campaign that is played when none is named: the last one, or a new one.
+fn choose(args: &Args, root: &Root) -> Result<SessionId, Error> {
+    let store = root.store();
+    if !args.new {
+        let (mut known, findings) = everturn::campaign::CampaignLayout.list(&store)?;
+        report(&findings);
+        known.retain(|summary| matches!(summary.status.as_str(), "active" | "ended"));
+        // A fork that nobody has played on gives way to its parent.
+        known.sort_by(|a, b| (b.updated, &a.place.id).cmp(&(a.updated, &b.place.id)));
+        for summary in known {
+            let id = SessionId::parse(&summary.place.id)?;
+            let lineage = Campaign::open(root.store(), &id)?.lineage();
+            let is_left_behind =
+                lineage.is_ok_and(|lineage| lineage.is_some_and(|from| from.kind == "rewind"));
+            if !is_left_behind {
+                return Ok(id);
+            }
+        }
+    }
+    let new = NewCampaign { party: args.party.clone(), ..NewCampaign::default() };
+    Ok(create(&store, &new, settings::now())?)
+}
+
+/// A seed that a campaign and its branches have in common.
+fn seed_of(campaign: &Tree) -> u64 {
+    let text = campaign.string_at(&["created_at"]).unwrap_or_default();
+    // FNV-1a: short, and the same everywhere.
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
+        (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let (root, id) = match &args.campaign {
+        Some(name) => {
+            if context.root.is_none() && !name.contains('/') {
+                context.root = Some(PathBuf::from(STORAGE));
+            }
+            let found = context.find_campaign(name)?;
+            let id = SessionId::parse(&found.place.id).map_err(Error::from)?;
+            (found.root, id)
+        }
+        None => {
+            let path = context.root.clone().unwrap_or_else(|| PathBuf::from(STORAGE));
+            let root = Root::create(&path)?;
+            let id = choose(args, &root)?;
+            (root, id)
+        }
+    };
+    let store = root.store();
+    let campaign = CampaignWriter::open(root.store(), &id).map_err(|error| {
+        let damaged = matches!(LayoutError::from(error.clone()), LayoutError::Damaged { .. });
+        let error = Error::from(error);
+        if damaged { error.hint(context.next_command(&format!("repair {id}"))) } else { error }
+    })?;
+    root.mention_repairs();
+    for finding in campaign.campaign().findings() {
+        Output::status(&finding.to_string());
+    }
+    let state = campaign.state().map_err(Error::from)?;
+    let seed = args.seed.unwrap_or_else(|| seed_of(state));
+    let pressed = watch_ctrl_c()?;
+    let (mut embedded, mut distant);
+    let teller = match args.narrator.embedded(seed) {
+        Some(narrator) => {
+            embedded = narrator;
+            Teller::Embedded(&mut embedded)
+        }
+        None => {
+            distant = Distant::new(&args.narrator, seed, pressed)?;
+            Teller::Distant(&mut distant)
+        }
+    };
+    let again = match &context.root {
+        Some(path) if path.as_os_str() != STORAGE => {
+            format!("everturn play {id} --root {}", path.display())
+        }
+        _ => format!("everturn play {id}"),
+    };
+    let exit = play(Table { store, campaign, teller, again }, context)?;
+    root.close()?;
+    Ok(exit)
+}

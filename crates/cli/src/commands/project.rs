@@ -1,0 +1,121 @@
+//! `everturn project`: which directory of Linggen's home belongs to which project.
+
+use std::path::PathBuf;
+
+use everturn::linggen::{Project, ProjectPath, Rehome, plan_rehome, projects, rehome};
+use serde_json::json;
+
+use super::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::json::Object;
+use crate::linggen::{patient, project_path};
+use crate::output::{Output, harmless};
+use crate::sessions::{Root, report};
+use crate::settings;
+
+/// List the projects in Linggen's home, and give one that was moved its new path
+///
+/// The name of a project's directory is made from its path. Where that makes two projects the same, the second one
+/// gets a number, and both keep what is theirs.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn project list
+  everturn project rehome --dry-run /old/site ~/work/site
+  everturn project rehome /old/site ~/work/site
+
+A line of the list with --json:
+  {"path":"/work/site","name":"site","opened":"2023-11-14T22:13:20Z","dir":"…","formerly":[]}
+The answer of `project rehome` with --json:
+  {"from":"/old/site","to":"/work/site","dir":"…","dryRun":false,"moves":2,"stays":[]}"#)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// List the projects
+    List,
+    /// Give a project another path; sessions, runs and missions go with it
+    Rehome {
+        /// The path that it had
+        from: PathBuf,
+
+        /// The path that it has now
+        to: PathBuf,
+
+        /// Say what would be moved, and do nothing
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
+
+fn line(project: &Project, root: &Root, context: &mut Context) -> Result<(), Stop> {
+    let path = project.path.as_ref().map(ProjectPath::as_str);
+    if context.json {
+        let object = match path {
+            Some(path) => Object::new().text("path", path),
+            None => Object::new().raw("path", "null"),
+        };
+        let object = object
+            .text("name", &project.name)
+            .time("opened", project.opened)
+            .text("dir", &root.shown(&project.dir))
+            .raw("formerly", &json!(project.formerly).to_string());
+        return writeln!(context.out, "{}", object.close());
+    }
+    let opened = project.opened.map_or_else(|| "?".to_owned(), |time| time.to_string());
+    let line = format!("{}  {opened}  {}", path.unwrap_or("?"), project.dir);
+    writeln!(context.out, "{}", harmless(&line))
+}
+
+fn print(done: &Rehome, dry_run: bool, root: &Root, context: &mut Context) -> Result<(), Stop> {
+    let stays: Vec<&str> = done.stays.iter().map(|file| file.as_str()).collect();
+    if context.json {
+        let answer = json!({
+            "from": done.from.path.as_ref().map(ProjectPath::as_str), "to": done.to.as_str(),
+            "dir": root.shown(&done.dir), "dryRun": dry_run, "moves": done.moves.len(), "stays": stays,
+        });
+        return writeln!(context.out, "{answer}");
+    }
+    for (from, to) in &done.moves {
+        writeln!(context.out, "{from} -> {to}")?;
+    }
+    context.out.flush()?;
+    for file in stays {
+        Output::status(&format!("{file} stays: there is one of that name already"));
+    }
+    if dry_run {
+        Output::status("nothing was changed");
+    }
+    Ok(())
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    match &args.what {
+        What::List => {
+            let root = context.linggen()?;
+            let found = projects(&root.store()).map_err(Error::from)?;
+            for project in &found.projects {
+                line(project, &root, context)?;
+            }
+            context.out.flush()?;
+            report(&found.findings);
+        }
+        What::Rehome { from, to, dry_run } => {
+            let (from, to) = (project_path(Some(from))?, project_path(Some(to))?);
+            if *dry_run {
+                let root = context.linggen()?;
+                let plan = plan_rehome(&root.store(), &from, &to).map_err(Error::from)?;
+                print(&plan, true, &root, context)?;
+                return Ok(Exit::Fine);
+            }
+            let root = context.linggen_to_write()?;
+            let done = patient(|| rehome(&root.store(), &from, &to, settings::now()))?;
+            print(&done, false, &root, context)?;
+            root.close()?;
+        }
+    }
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,178 @@
+//! `everturn run`: what happened while a model was at work.
+
+use std::sync::Arc;
+
+use everturn::codelia::{Home, RunSummary, Runs, ToolOutputs};
+use everturn::store::Store;
+use serde_json::json;
+
+use super::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::homes::{Agent, AgentHome};
+use crate::json::Object;
+use crate::linggen;
+use crate::output::{Output, harmless};
+use crate::sessions::{exit_after, report};
+
+/// List and show the runs of an agent
+///
+/// A run is one stretch of work of an agent in a session; what its tools answered is kept in a cache, which can be
+/// cleared. Needs `--layout`, because not every home has runs.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn run list --layout codelia
+  everturn run list --session 3f2a --layout codelia --json
+  everturn run show 0b1c --layout codelia
+  everturn run list --layout linggen
+  everturn run evict --most 100000000 --layout codelia
+
+A line of the list with --json:
+  {"id":"0b1c…","session":"3f2a…","started":"2026-01-01T10:00:00Z","status":"completed","path":"…"}
+The records of `run show` are printed as they are stored, one per line."#)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// List the newest runs
+    List {
+        /// Only those of this session
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
+
+        /// No more than so many
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        most: usize,
+    },
+    /// Print the records of a run
+    Show {
+        /// The run: its id or the beginning of it
+        run: String,
+    },
+    /// Say which tool outputs would have to go for the others to fit, and remove them with --yes
+    Evict {
+        /// How many bytes may stay
+        #[arg(long, value_name = "BYTES")]
+        most: u64,
+
+        /// Remove them
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// How a run is doing. One without an end may be under way, or was broken off.
+fn status(run: &RunSummary) -> &str {
+    run.outcome.as_deref().unwrap_or("unfinished")
+}
+
+fn list(
+    home: &AgentHome,
+    context: &mut Context,
+    session: Option<&str>,
+    most: usize,
+) -> Result<(), Stop> {
+    let codelia = Home::new(home.state_store()?);
+    for run in Runs::new(&codelia).list(session, most).map_err(Error::from)? {
+        let path = home.dirs.state_dir.join(run.path.as_str());
+        if context.json {
+            let session = run.session.as_deref();
+            let mut line = Object::new().text("id", &run.id);
+            line = match session {
+                Some(session) => line.text("session", session),
+                None => line.raw("session", "null"),
+            };
+            line = line.time("started", run.started).text("status", status(&run));
+            let line = line.text("path", &path.to_string_lossy());
+            writeln!(context.out, "{}", line.close())?;
+        } else {
+            let started = run.started.map_or_else(|| "?".to_owned(), |time| time.to_string());
+            let session = run.session.as_deref().unwrap_or("?");
+            let line = format!("{}  {started}  {}  session {session}", run.id, status(&run));
+            writeln!(context.out, "{}", harmless(&line))?;
+        }
+    }
+    Ok(())
+}
+
+fn show(home: &AgentHome, context: &mut Context, run: &str) -> Result<Exit, Stop> {
+    let codelia = Home::new(home.state_store()?);
+    let runs = Runs::new(&codelia);
+    let run = runs.find(run).map_err(Error::from)?;
+    let mut records = runs.records(&run).map_err(Error::from)?;
+    for record in &mut records {
+        let record = record.map_err(Error::from)?;
+        let line = record.message.to_line();
+        writeln!(context.out, "{}", if context.json { line } else { harmless(&line) })?;
+    }
+    context.out.flush()?;
+    report(&records.findings);
+    if run.outcome.is_none() {
+        let last = run.last.unwrap_or_else(|| "nothing".to_owned());
+        Output::status(&format!("the run has no end; its last record is {last}"));
+    }
+    Ok(exit_after(&records.findings))
+}
+
+fn evict(home: &AgentHome, context: &mut Context, most: u64, yes: bool) -> Result<(), Stop> {
+    let codelia = Home::new(home.state_store()?);
+    let (store, cache_alone) = home.cache_store()?;
+    let shared: Arc<dyn Store> = Arc::new(store.clone());
+    let outputs = match cache_alone {
+        true => ToolOutputs::in_cache(shared).map_err(Error::from)?,
+        false => ToolOutputs::in_home(shared),
+    };
+    let plan = outputs.plan(&codelia, most).map_err(Error::from)?;
+    for (file, bytes, why) in &plan.files {
+        if context.json {
+            let line = json!({"file": file.as_str(), "bytes": bytes, "why": why});
+            writeln!(context.out, "{line}")?;
+        } else {
+            writeln!(context.out, "{file}: {bytes} bytes; {why}")?;
+        }
+    }
+    context.out.flush()?;
+    if yes {
+        outputs.evict(&plan).map_err(Error::from)?;
+    }
+    let count = plan.files.len();
+    let done = if yes { "were removed" } else { "would be removed; --yes does it" };
+    Output::status(&format!("{} bytes are there; {count} outputs {done}", plan.before));
+    drop(outputs);
+    store.close().map_err(Error::from)?;
+    Ok(())
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let home = context.home()?;
+    match home.agent {
+        Agent::Codelia => {}
+        Agent::Linggen => {
+            return match &args.what {
+                What::List { session, most } => {
+                    linggen::runs::list(context, session.as_deref(), *most)
+                }
+                What::Show { run } => linggen::runs::show(context, run),
+                What::Evict { .. } => {
+                    let what = "Linggen keeps no outputs of tools apart";
+                    Err(Error::new(Exit::Request, what).into())
+                }
+            };
+        }
+        Agent::Everturn => {
+            let what = "Everturn's own home has no runs";
+            return Err(Error::new(Exit::Request, what)
+                .hint("name a home that has, such as --layout codelia")
+                .into());
+        }
+    }
+    match &args.what {
+        What::List { session, most } => list(&home, context, session.as_deref(), *most)?,
+        What::Show { run } => return show(&home, context, run),
+        What::Evict { most, yes } => evict(&home, context, *most, *yes)?,
+    }
+    Ok(Exit::Fine)
+}

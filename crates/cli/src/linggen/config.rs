@@ -1,0 +1,81 @@
+//! The configuration of Linggen: TOML, with what was changed while a program ran laid over it.
+
+use std::path::PathBuf;
+
+use everturn::config::{Config, Layer};
+use everturn::linggen::{ConfigSearch, SCHEMA, Toml, TomlError};
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::{homes, settings};
+
+/// The files that count: the configuration, and what is laid over it.
+pub(crate) struct Files {
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) runtime: Option<PathBuf>,
+    /// Where a change is written.
+    pub(crate) to_write: PathBuf,
+}
+
+fn damaged(file: &std::path::Path, error: TomlError) -> Error {
+    Error::new(Exit::Damaged, format!("{} cannot be used", file.display())).caused_by(error)
+}
+
+fn first(files: Vec<String>) -> Result<Option<PathBuf>, Error> {
+    for file in files.into_iter().map(PathBuf::from) {
+        if homes::read(&file)?.is_some() {
+            return Ok(Some(file));
+        }
+    }
+    Ok(None)
+}
+
+/// Looks for the files in the usual order.
+pub(crate) fn files(home: &homes::AgentHome) -> Result<Files, Error> {
+    let own = home.dirs.state_dir.to_string_lossy();
+    let (named, here, user) = settings::linggen_search();
+    let search =
+        ConfigSearch { named: named.as_deref(), current_dir: &here, home: &own, user_home: &user };
+    let config = first(search.files())?;
+    let beside = config.as_ref().map(|file| file.to_string_lossy().into_owned());
+    let runtime = first(search.overrides(beside.as_deref()))?;
+    let to_write = runtime.clone().unwrap_or_else(|| PathBuf::from(search.override_to_write()));
+    Ok(Files { config, runtime, to_write })
+}
+
+/// The configuration with all its layers.
+pub(crate) fn read(home: &homes::AgentHome, flags: &[(String, Value)]) -> Result<Config, Error> {
+    let mut config = Config::new(&SCHEMA);
+    let Files { config: base, runtime, .. } = files(home)?;
+    for (layer, file) in [(Layer::Global, base), (Layer::Runtime, runtime)] {
+        let Some(file) = file else { continue };
+        let bytes = homes::read(&file)?.unwrap_or_default();
+        let toml = Toml::parse(&bytes).map_err(|error| damaged(&file, error))?;
+        config.add_settings(layer, &file.to_string_lossy(), toml.value());
+    }
+    for (key, value) in flags {
+        config.add_value(Layer::Flag, "--set", key, value.clone())?;
+    }
+    Ok(config)
+}
+
+/// Changes a setting, or takes it away, in the file of changes; tells where that is, if anything was there.
+pub(crate) fn change(
+    home: &homes::AgentHome,
+    key: &str,
+    value: Option<&Value>,
+) -> Result<Option<(Layer, String)>, Error> {
+    let file = files(home)?.to_write;
+    let before = homes::read(&file)?;
+    let mut toml = Toml::parse(before.as_deref().unwrap_or_default())
+        .map_err(|error| damaged(&file, error))?;
+    let refused = |error: TomlError| Error::new(Exit::Request, error.to_string());
+    match value {
+        Some(value) => toml.set(key, value).map_err(refused)?,
+        None if toml.remove(key) => {}
+        None => return Ok(None),
+    }
+    homes::write(&file, before.as_deref(), toml.text().into_bytes())?;
+    Ok(Some((Layer::Runtime, file.to_string_lossy().into_owned())))
+}

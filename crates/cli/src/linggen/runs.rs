@@ -1,0 +1,139 @@
+//! Runs of agents, as `everturn run` shows them.
+
+use everturn::finding::Finding;
+use everturn::linggen::{
+    Daemon, PidFile, Project, Run, children, projects, read_pid, read_run, run_ids, runs,
+};
+
+use crate::commands::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::json::Object;
+use crate::output::{Output, harmless};
+use crate::sessions::{Root, report};
+use crate::settings;
+
+fn daemon(root: &Root) -> Result<Daemon, Error> {
+    let file = read_pid(&root.store(), settings::is_alive)?;
+    match &file {
+        PidFile::Stale(pid) => {
+            Output::status(&format!("ling.pid says {pid}, but no such process is alive"))
+        }
+        PidFile::Damaged(text) => Output::status(&format!("ling.pid is no number: {text:?}")),
+        PidFile::Missing | PidFile::Alive(_) => {}
+    }
+    Ok(file.daemon())
+}
+
+/// How a run is doing, in one word: one that cannot be running any more is stale.
+fn status(run: &Run, daemon: Daemon) -> String {
+    match run.stale(daemon, settings::now()) {
+        Some(_) => "stale".to_owned(),
+        None => run.status.as_str().to_owned(),
+    }
+}
+
+fn line(run: &Run, daemon: Daemon, root: &Root, context: &mut Context) -> Result<(), Stop> {
+    let status = status(run, daemon);
+    if context.json {
+        let text = |object: Object, key: &str, text: Option<&str>| match text {
+            Some(text) => object.text(key, text),
+            None => object.raw(key, "null"),
+        };
+        let object = Object::new().text("id", &run.id);
+        let object = text(object, "session", run.session.as_deref());
+        let object = object.time("started", run.started).text("status", &status);
+        let object = object.text("path", &root.shown(&run.file));
+        let object = text(object, "agent", run.agent.as_deref());
+        let object = text(object, "parent", run.parent.as_deref());
+        return writeln!(context.out, "{}", object.time("ended", run.ended).close());
+    }
+    let started = run.started.map_or_else(|| "?".to_owned(), |time| time.to_string());
+    let session = run.session.as_deref().unwrap_or("?");
+    let parent = run.parent.as_ref().map_or_else(String::new, |parent| format!("  of {parent}"));
+    let line = format!("{}  {started}  {status}  session {session}{parent}", run.id);
+    writeln!(context.out, "{}", harmless(&line))
+}
+
+/// The projects of the home; one that cannot be read does not hide the others.
+fn all(root: &Root) -> Result<Vec<Project>, Error> {
+    let found = projects(&root.store())?;
+    report(&found.findings);
+    Ok(found.projects)
+}
+
+/// Lists the newest runs of all projects. Of each project no more are opened than are shown.
+pub(crate) fn list(
+    context: &mut Context,
+    session: Option<&str>,
+    most: usize,
+) -> Result<Exit, Stop> {
+    let root = context.linggen()?;
+    let (store, daemon) = (root.store(), daemon(&root)?);
+    let (mut newest, mut findings): (Vec<Run>, Vec<Finding>) = (Vec::new(), Vec::new());
+    for project in all(&root)? {
+        if session.is_some() {
+            let (found, noticed) = runs(&store, &project.dir).map_err(Error::from)?;
+            newest.extend(found.into_iter().filter(|run| run.session.as_deref() == session));
+            findings.extend(noticed);
+            continue;
+        }
+        for (id, _) in run_ids(&store, &project.dir).map_err(Error::from)?.into_iter().take(most) {
+            match read_run(&store, &project.dir, &id) {
+                Ok(run) => newest.extend(run),
+                Err(error) => Output::status(&error.to_string()),
+            }
+        }
+    }
+    newest.sort_by(|a, b| (b.started, &a.id).cmp(&(a.started, &b.id)));
+    for run in newest.iter().take(most) {
+        line(run, daemon, &root, context)?;
+    }
+    context.out.flush()?;
+    report(&findings);
+    Ok(Exit::Fine)
+}
+
+/// Prints a run as it is stored, and tells which runs it began.
+pub(crate) fn show(context: &mut Context, wanted: &str) -> Result<Exit, Stop> {
+    let root = context.linggen()?;
+    let (store, daemon) = (root.store(), daemon(&root)?);
+    let mut found = Vec::new();
+    for project in all(&root)? {
+        let ids = run_ids(&store, &project.dir).map_err(Error::from)?.into_iter();
+        found.extend(
+            ids.filter(|(id, _)| id.starts_with(wanted)).map(|(id, _)| (project.dir.clone(), id)),
+        );
+    }
+    if let Some(exact) = found.iter().position(|(_, id)| id == wanted) {
+        found = vec![found.swap_remove(exact)];
+    }
+    let [(dir, id)] = found.as_slice() else {
+        let what = match found.len() {
+            0 => format!("there is no run {wanted:?}"),
+            count => format!("{wanted:?} means {count} runs"),
+        };
+        return Err(Error::new(Exit::Request, what)
+            .hint("everturn run list --layout linggen")
+            .into());
+    };
+    let run = read_run(&store, dir, id).map_err(Error::from)?;
+    let Some(run) = run else {
+        return Err(Error::new(Exit::Request, format!("there is no run {id}")).into());
+    };
+    match context.json {
+        true => writeln!(context.out, "{}", run.value)?,
+        false => {
+            let text = serde_json::to_string_pretty(&run.value).unwrap_or_default();
+            writeln!(context.out, "{}", harmless(&text))?;
+        }
+    }
+    context.out.flush()?;
+    for child in children(&store, dir, id).map_err(Error::from)? {
+        Output::status(&format!("it began {} ({})", child.id, status(&child, daemon)));
+    }
+    if let Some(why) = run.stale(daemon, settings::now()) {
+        Output::status(&format!("the run is not running any more: {why}"));
+    }
+    Ok(Exit::Fine)
+}

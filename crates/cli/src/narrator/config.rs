@@ -1,0 +1,263 @@
+//! Which narrator is wanted, and how it is reached.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use serde::Deserialize;
+
+use super::client::{host_of, is_here};
+use super::key::Key;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::settings;
+
+/// Who tells the story.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Who {
+    /// The one that is part of the program: no model, no network
+    Embedded,
+    /// A model behind a chat/completions endpoint
+    Openai,
+}
+
+/// What was said about the narrator, on the command line or in the environment. What was not said may come
+/// from elsewhere: see [`NarratorArgs::or`].
+///
+/// Keys are no arguments, because everybody on a machine can see those.
+#[derive(Debug, Clone, Default, PartialEq, clap::Args, Deserialize)]
+#[command(next_help_heading = "Narrator")]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct NarratorArgs {
+    /// Who tells the story: `embedded` needs nothing, `openai` is any chat/completions endpoint
+    #[arg(long, value_enum, env = "EVERTURN_NARRATOR", hide_env_values = true, value_name = "WHO")]
+    pub(crate) narrator: Option<Who>,
+
+    /// The base URL of the endpoint, such as http://localhost:11434/v1
+    #[arg(long, env = "EVERTURN_NARRATOR_URL", hide_env_values = true, value_name = "URL")]
+    pub(crate) narrator_url: Option<String>,
+
+    /// The model, by the name that the endpoint has for it
+    #[arg(long, env = "EVERTURN_NARRATOR_MODEL", hide_env_values = true, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+
+    /// How freely the model chooses its words, from 0 to 2
+    #[arg(
+        long,
+        env = "EVERTURN_NARRATOR_TEMPERATURE",
+        hide_env_values = true,
+        value_name = "NUMBER"
+    )]
+    pub(crate) temperature: Option<f64>,
+
+    /// The most tokens of an answer [default: 1024]
+    #[arg(
+        long,
+        env = "EVERTURN_NARRATOR_MAX_TOKENS",
+        hide_env_values = true,
+        value_name = "NUMBER"
+    )]
+    pub(crate) max_tokens: Option<u32>,
+
+    /// The most tokens of a request and its answer together [default: 8192]
+    #[arg(
+        long,
+        env = "EVERTURN_NARRATOR_CONTEXT_TOKENS",
+        hide_env_values = true,
+        value_name = "NUMBER"
+    )]
+    pub(crate) context_tokens: Option<u32>,
+
+    /// How many seconds an answer may take [default: 120]
+    #[arg(long, env = "EVERTURN_NARRATOR_TIMEOUT", hide_env_values = true, value_name = "SECONDS")]
+    pub(crate) narrator_timeout: Option<f64>,
+
+    /// A file with the key of the endpoint, which nobody else may be able to read
+    ///
+    /// A key in EVERTURN_NARRATOR_KEY comes before it, and one in OPENAI_API_KEY after it.
+    #[arg(long, env = "EVERTURN_NARRATOR_KEY_FILE", hide_env_values = true, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+}
+
+impl NarratorArgs {
+    /// The same, with what is missing taken from another place, such as a configuration file.
+    #[cfg(test)]
+    pub(crate) fn or(self, other: NarratorArgs) -> NarratorArgs {
+        NarratorArgs {
+            narrator: self.narrator.or(other.narrator),
+            narrator_url: self.narrator_url.or(other.narrator_url),
+            model: self.model.or(other.model),
+            temperature: self.temperature.or(other.temperature),
+            max_tokens: self.max_tokens.or(other.max_tokens),
+            context_tokens: self.context_tokens.or(other.context_tokens),
+            narrator_timeout: self.narrator_timeout.or(other.narrator_timeout),
+            key_file: self.key_file.or(other.key_file),
+        }
+    }
+}
+
+/// Where a model is looked for that runs on this machine: the address of Ollama.
+const USUAL_URL: &str = "http://localhost:11434/v1";
+
+/// Everything about an endpoint, settled.
+#[derive(Debug, Clone)]
+pub(super) struct Config {
+    /// The whole address that is asked.
+    pub(super) url: String,
+    pub(super) model: String,
+    pub(super) temperature: Option<f64>,
+    pub(super) max_tokens: u32,
+    pub(super) context_tokens: u32,
+    pub(super) timeout: Duration,
+    pub(super) key: Option<Key>,
+}
+
+fn wrong(what: impl Into<String>) -> Error {
+    Error::new(Exit::Request, what)
+}
+
+impl Config {
+    pub(super) fn of(args: &NarratorArgs) -> Result<Config, Error> {
+        let url = address(args.narrator_url.as_deref().unwrap_or(USUAL_URL))?;
+        let model = args.model.clone().unwrap_or_default();
+        if model.trim().is_empty() {
+            return Err(wrong("the narrator needs a model")
+                .hint("name one with --model NAME or EVERTURN_NARRATOR_MODEL"));
+        }
+        let temperature = args.temperature;
+        if temperature.is_some_and(|heat| !(0.0..=2.0).contains(&heat)) {
+            return Err(wrong("the temperature is not a number from 0 to 2"));
+        }
+        let seconds = args.narrator_timeout.unwrap_or(120.0);
+        let timeout = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
+        let timeout =
+            timeout.ok_or_else(|| wrong("the timeout is not a number of seconds above 0"))?;
+        let (max_tokens, context_tokens) =
+            (args.max_tokens.unwrap_or(1024), args.context_tokens.unwrap_or(8192));
+        if max_tokens == 0 || max_tokens >= context_tokens {
+            return Err(wrong(format!(
+                "an answer of {max_tokens} tokens does not fit into {context_tokens} tokens with its request"
+            )));
+        }
+        let key = key(args, &url)?;
+        Ok(Config { url, model, temperature, max_tokens, context_tokens, timeout, key })
+    }
+}
+
+/// The key that was given: in the environment, or else in a file.
+fn key(args: &NarratorArgs, url: &str) -> Result<Option<Key>, Error> {
+    if let Some(key) = settings::variable("EVERTURN_NARRATOR_KEY") {
+        return Key::parse(&key, "EVERTURN_NARRATOR_KEY").map(Some);
+    }
+    if let Some(file) = args.key_file.as_deref() {
+        return Key::read(file).map(Some);
+    }
+    // This one was not given for Everturn alone: it does not go over a network in plain sight.
+    match settings::variable("OPENAI_API_KEY").filter(|_| is_private(url)) {
+        Some(key) => Key::parse(&key, "OPENAI_API_KEY").map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Whether nobody on the way can read what is sent to an address.
+fn is_private(url: &str) -> bool {
+    url.starts_with("https://") || is_here(host_of(url))
+}
+
+/// The address of an endpoint, by its base.
+fn address(base: &str) -> Result<String, Error> {
+    const PATH: &str = "/chat/completions";
+    let base = base.trim().trim_end_matches('/');
+    let rest = base.strip_prefix("http://").or_else(|| base.strip_prefix("https://"));
+    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
+    if host.is_empty() || base.contains(char::is_whitespace) {
+        return Err(wrong("the address of the narrator is no http or https URL")
+            .hint("give one such as http://localhost:11434/v1"));
+    }
+    if host.contains('@') {
+        return Err(wrong("the address of the narrator has a password in it")
+            .hint("give the key in EVERTURN_NARRATOR_KEY or with --key-file FILE"));
+    }
+    Ok(if base.ends_with(PATH) { base.to_owned() } else { format!("{base}{PATH}") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_completed_and_bad_ones_refused() {
+        for (base, expect) in [
+            ("http://localhost:11434/v1", Some("http://localhost:11434/v1/chat/completions")),
+            ("https://api.example.org/v1/", Some("https://api.example.org/v1/chat/completions")),
+            ("http://h/v1/chat/completions", Some("http://h/v1/chat/completions")),
+            ("http://h", Some("http://h/chat/completions")),
+            ("localhost:11434", None),
+            ("ftp://h/v1", None),
+            ("http://", None),
+            ("http://h /v1", None),
+            ("https://user:secret@h/v1", None),
+        ] {
+            assert_eq!(address(base).ok().as_deref(), expect, "{base}");
+        }
+        assert!(!address("https://user:secret@h/v1").unwrap_err().to_string().contains("secret"));
+    }
+
+    #[test]
+    fn what_is_sent_in_plain_sight_is_known() {
+        for (url, expect) in [
+            ("https://api.example.org/v1", true),
+            ("http://localhost:11434/v1", true),
+            ("http://127.0.0.1/v1", true),
+            ("http://192.168.1.4:8000/v1", false),
+            ("http://localhost.example.org/v1", false),
+        ] {
+            assert_eq!(is_private(url), expect, "{url}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_said_is_taken_from_elsewhere() {
+        let stored = r#"{"narrator": "openai", "model": "small", "max_tokens": 9}"#;
+        let stored: NarratorArgs = serde_json::from_str(stored).unwrap();
+        let said = NarratorArgs { model: Some("large".to_owned()), ..NarratorArgs::default() };
+        let both = said.or(stored);
+        assert_eq!(
+            (both.narrator, both.model.as_deref(), both.max_tokens),
+            (Some(Who::Openai), Some("large"), Some(9))
+        );
+        assert!(serde_json::from_str::<NarratorArgs>(r#"{"modell": "x"}"#).is_err());
+    }
+
+    #[track_caller]
+    fn refused(change: impl FnOnce(&mut NarratorArgs), expect: &str) {
+        let mut args = NarratorArgs {
+            narrator: Some(Who::Openai),
+            model: Some("m".to_owned()),
+            ..NarratorArgs::default()
+        };
+        change(&mut args);
+        assert_eq!(Config::of(&args).unwrap_err().to_string(), expect);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        refused(|args| args.model = None, "the narrator needs a model");
+        refused(|args| args.temperature = Some(2.5), "the temperature is not a number from 0 to 2");
+        refused(
+            |args| args.temperature = Some(f64::NAN),
+            "the temperature is not a number from 0 to 2",
+        );
+        for seconds in [0.0, -1.0, f64::INFINITY, f64::NAN] {
+            refused(
+                |args| args.narrator_timeout = Some(seconds),
+                "the timeout is not a number of seconds above 0",
+            );
+        }
+        refused(
+            |args| args.max_tokens = Some(8192),
+            "an answer of 8192 tokens does not fit into 8192 tokens with its request",
+        );
+    }
+}

@@ -1,0 +1,195 @@
+//! A model behind an endpoint, as a narrator: asked, listened to, and asked again where that may help.
+
+use std::time::Duration;
+
+use everturn::campaign::{Narrator, NarratorError, Output, Request};
+use serde_json::{Map, Value, json};
+
+use super::answer;
+use super::client::{Client, Failure};
+use super::config::Config;
+use super::partial::Partial;
+use super::prompt;
+use super::{Listener, Shown};
+use crate::output::harmless;
+
+/// How often an endpoint that fails is asked, and how long is waited between.
+pub(super) struct Pace {
+    pub(super) tries: u32,
+    /// The first wait; each one after it is twice as long.
+    pub(super) first: Duration,
+    /// The longest wait. An endpoint that wants a longer one is not asked again.
+    pub(super) most: Duration,
+    /// Waits.
+    pub(super) sleep: Box<dyn FnMut(Duration)>,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace {
+            tries: 4,
+            first: Duration::from_millis(500),
+            most: Duration::from_secs(30),
+            sleep: Box::new(std::thread::sleep),
+        }
+    }
+}
+
+impl Pace {
+    /// How long to wait after so many tries; nothing, if it is not worth it.
+    fn wait(&self, tried: u32, wanted: Option<Duration>) -> Option<Duration> {
+        let own = self.first.saturating_mul(1 << tried.saturating_sub(1).min(16)).min(self.most);
+        let wait = wanted.map_or(own, |wanted| wanted.max(own));
+        (tried < self.tries && wait <= self.most).then_some(wait)
+    }
+}
+
+/// Parts of a request that some endpoints do not know, and which can be left out.
+const OPTIONAL: &[&str] = &["response_format", "stream", "temperature", "max_tokens"];
+
+/// A model behind an endpoint.
+pub(super) struct Endpoint {
+    client: Client,
+    config: Config,
+    listener: Listener,
+    pace: Pace,
+    /// What this endpoint does not want to be told.
+    left_out: Vec<&'static str>,
+}
+
+impl Endpoint {
+    pub(super) fn new(config: Config, listener: Listener, pace: Pace) -> Endpoint {
+        Endpoint { client: Client::new(&config), config, listener, pace, left_out: Vec::new() }
+    }
+
+    fn body(&self, messages: &[Value]) -> Value {
+        let mut body = Map::new();
+        let mut put = |key: &str, value: Value| {
+            if !self.left_out.contains(&key) {
+                body.insert(key.to_owned(), value);
+            }
+        };
+        put("model", self.config.model.as_str().into());
+        put("messages", messages.into());
+        put("stream", true.into());
+        put("response_format", json!({"type": "json_object"}));
+        put("max_tokens", self.config.max_tokens.into());
+        if let Some(temperature) = self.config.temperature {
+            put("temperature", temperature.into());
+        }
+        if self.left_out.contains(&"max_tokens") {
+            put("max_completion_tokens", self.config.max_tokens.into());
+        }
+        body.into()
+    }
+
+    /// Leaves out what an endpoint complains about. Tells whether there was anything.
+    fn give_in(&mut self, complaint: &str) -> bool {
+        let named = OPTIONAL
+            .iter()
+            .find(|part| complaint.contains(**part) && !self.left_out.contains(*part));
+        self.left_out.extend(named);
+        named.is_some()
+    }
+
+    /// One answer, whole and understood.
+    fn once(&mut self, messages: &[Value]) -> Result<Output, Failure> {
+        let body = self.body(messages);
+        let (mut partial, mut shown) = (Partial::default(), String::new());
+        let listener = &mut self.listener;
+        let mut arrived = |piece: &str| {
+            let text = partial.feed(piece);
+            if !text.is_empty() {
+                listener(Shown::Text(&harmless(&text)));
+                shown.push_str(&text);
+            }
+        };
+        let content = self.client.ask(&body, &mut arrived);
+        let output = content.and_then(|content| {
+            let host = self.client.host();
+            answer::output(&content.text).map_err(|error| {
+                match (content.is_cut, content.is_whole) {
+                    (true, _) => Failure::Final {
+                        reason: format!(
+                            "the answer was cut off after {} tokens; allow more with --max-tokens",
+                            self.config.max_tokens
+                        ),
+                    },
+                    (_, false) => Failure::Later {
+                        reason: format!("the connection to {host} ended early"),
+                        wait: None,
+                    },
+                    _ => Failure::Later { reason: error.reason, wait: Some(Duration::ZERO) },
+                }
+            })
+        });
+        match &output {
+            Ok(output) => {
+                // What was shown while it arrived may be less, or, of another object, something else.
+                let rest = output.text.strip_prefix(shown.as_str());
+                if rest.is_none() {
+                    listener(Shown::Again);
+                }
+                let rest = rest.unwrap_or(&output.text);
+                if !rest.is_empty() {
+                    listener(Shown::Text(&harmless(rest)));
+                }
+            }
+            Err(_) if !shown.is_empty() => listener(Shown::Again),
+            Err(_) => {}
+        }
+        output
+    }
+}
+
+impl Narrator for Endpoint {
+    fn narrate(&mut self, request: &Request<'_>) -> Result<Output, NarratorError> {
+        if request.retry > 0 {
+            (self.listener)(Shown::Again);
+        }
+        let most = self.config.context_tokens.saturating_sub(self.config.max_tokens);
+        let messages = prompt::messages(request, usize::try_from(most).unwrap_or(usize::MAX));
+        let mut tried = 0;
+        loop {
+            tried += 1;
+            let failure = match self.once(&messages) {
+                Ok(output) => return Ok(output),
+                Err(failure) => failure,
+            };
+            match failure {
+                Failure::Later { reason, wait } => match self.pace.wait(tried, wait) {
+                    Some(wait) => {
+                        let seconds = wait.as_secs_f64();
+                        let remark = format!("{reason}; asking again in {seconds} s");
+                        (self.listener)(Shown::Remark(&remark));
+                        (self.pace.sleep)(wait);
+                    }
+                    None => return Err(NarratorError::passing(reason)),
+                },
+                Failure::Refused { reason } if self.give_in(&reason) => tried -= 1,
+                Failure::Slow { reason } => return Err(NarratorError::passing(reason)),
+                Failure::Refused { reason } | Failure::Final { reason } => {
+                    return Err(NarratorError::new(reason));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_and_end() {
+        let pace = Pace::default();
+        let seconds = |tried, wanted| pace.wait(tried, wanted).map(|wait| wait.as_secs_f64());
+        assert_eq!(
+            [1, 2, 3, 4].map(|tried| seconds(tried, None)),
+            [Some(0.5), Some(1.0), Some(2.0), None]
+        );
+        assert_eq!(seconds(1, Some(Duration::from_secs(7))), Some(7.0));
+        assert_eq!(seconds(1, Some(Duration::from_secs(31))), None);
+        assert_eq!(seconds(u32::MAX, None), None);
+    }
+}

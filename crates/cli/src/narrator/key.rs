@@ -1,0 +1,117 @@
+//! The key of an endpoint: where it comes from, and that nobody gets to see it.
+#![expect(clippy::disallowed_methods, reason = "the file of a key is not stored data")]
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use crate::error::Error;
+use crate::exit::Exit;
+
+/// The most bytes that the file of a key may have.
+const LARGEST: u64 = 16 * 1024;
+
+/// What stands where a key would.
+const HIDDEN: &str = "[key]";
+
+/// A key. It can be sent, and never be shown.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Key(String);
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(HIDDEN)
+    }
+}
+
+impl Key {
+    /// A key that was given as `source`, which is named in errors.
+    pub(super) fn parse(text: &str, source: &str) -> Result<Key, Error> {
+        let text = text.trim();
+        let is_sendable = text.bytes().all(|byte| byte.is_ascii_graphic());
+        if text.is_empty() || !is_sendable {
+            let what = format!("{source} holds no key: a key is one line of visible characters");
+            return Err(Error::new(Exit::Request, what));
+        }
+        Ok(Key(text.to_owned()))
+    }
+
+    /// The key in a file that nobody else can read.
+    pub(super) fn read(path: &Path) -> Result<Key, Error> {
+        let name = path.display().to_string();
+        let failed = |cause: std::io::Error| {
+            Error::new(Exit::Request, format!("cannot read the key file {name}")).caused_by(cause)
+        };
+        let file = File::open(path).map_err(failed)?;
+        let facts = file.metadata().map_err(failed)?;
+        if !facts.is_file() {
+            return Err(Error::new(Exit::Request, format!("the key file {name} is no file")));
+        }
+        if facts.mode() & 0o077 != 0 {
+            let what = format!("the key file {name} can be read by others");
+            return Err(Error::new(Exit::Request, what).hint(format!("chmod 600 {name}")));
+        }
+        let mut text = String::new();
+        file.take(LARGEST).read_to_string(&mut text).map_err(failed)?;
+        Key::parse(&text, &format!("the key file {name}"))
+    }
+
+    /// What the header says.
+    pub(super) fn header(&self) -> String {
+        format!("Bearer {}", self.0)
+    }
+
+    /// A text without the key in it: an endpoint may quote what it was sent.
+    pub(super) fn hide_in(&self, text: &str) -> String {
+        text.replace(&self.0, HIDDEN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_key_is_never_shown() {
+        let key = Key::parse(" sk-secret\n", "a test").unwrap();
+        assert_eq!(format!("{key:?} {:?}", Some(&key)), "[key] Some([key])");
+        assert_eq!(key.hide_in("bad key sk-secret!"), "bad key [key]!");
+        assert_eq!(key.header(), "Bearer sk-secret");
+    }
+
+    #[test]
+    fn what_cannot_be_a_key_is_refused_without_showing_it() {
+        for wrong in ["", "  \n", "sk-a\nsk-b", "sk \u{1b}", "schlüssel"] {
+            let error = Key::parse(wrong, "a test").unwrap_err().to_string();
+            assert_eq!(error, "a test holds no key: a key is one line of visible characters");
+        }
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("key");
+        std::fs::write(&file, "sk-secret\n").unwrap();
+        for (mode, is_fine) in
+            [(0o600, true), (0o400, true), (0o640, false), (0o604, false), (0o666, false)]
+        {
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+            let read = Key::read(&file);
+            assert_eq!(read.is_ok(), is_fine, "{mode:o}");
+            if let Err(error) = read {
+                assert!(error.to_string().ends_with("can be read by others"), "{error}");
+            }
+        }
+        assert!(Key::read(dir.path()).is_err());
+        assert!(
+            Key::read(&dir.path().join("none"))
+                .unwrap_err()
+                .to_string()
+                .contains("cannot read the key file")
+        );
+    }
+}

@@ -1,0 +1,257 @@
+//! What a model is told: the rules and tools once, then the last turns, then the state and what the player says.
+
+use everturn::campaign::{Detail, Generation, Request, Rules};
+use everturn::tokens;
+use everturn::tree::Tree;
+use serde_json::{Value, json};
+
+/// What each message costs beside its words, about.
+const PER_MESSAGE: usize = 6;
+
+/// The messages of a request, in at most so many tokens as far as that can be.
+///
+/// The rules, the state and the input always go along; the state gets shorter if it does not fit, and as many of
+/// the last turns follow as there is room for.
+pub(super) fn messages(request: &Request<'_>, most: usize) -> Vec<Value> {
+    let system = system(request);
+    let mut left = most.saturating_sub(cost(&system));
+    let input = cut(request.user_input, left / 3);
+    let question = question(request, &input, left);
+    left = left.saturating_sub(cost(&question));
+    let mut turns: Vec<[Value; 2]> = Vec::new();
+    for row in request.recent.iter().rev() {
+        let (said, told) = turn(row);
+        let Some(rest) = left.checked_sub(cost(&said) + cost(&told)) else { break };
+        left = rest;
+        turns.push([message("user", &said), message("assistant", &told)]);
+    }
+    let first = std::iter::once(message("system", &system));
+    let last = std::iter::once(message("user", &question));
+    first.chain(turns.into_iter().rev().flatten()).chain(last).collect()
+}
+
+fn message(role: &str, content: &str) -> Value {
+    json!({"role": role, "content": content})
+}
+
+fn cost(text: &str) -> usize {
+    tokens::count(text) + PER_MESSAGE
+}
+
+/// As much of a text as fits into so many tokens, about.
+fn cut(text: &str, most: usize) -> String {
+    let mut part = text;
+    while tokens::count_up_to(part, most).is_none() {
+        let half = part.floor_char_boundary(part.len() / 2);
+        part = part.get(..half).unwrap_or_default();
+    }
+    if part.len() == text.len() { text.to_owned() } else { format!("{part} […]") }
+}
+
+/// A turn of the past: what was said, and the answer as it was to be given.
+fn turn(row: &Tree) -> (String, String) {
+    let text = |key: &str| row.string_at(&[key]).unwrap_or_default();
+    let calls = row.at(&["assistant_structured", "tool_calls"]);
+    let calls = calls.and_then(|calls| calls.to_value().ok()).unwrap_or_else(|| json!([]));
+    let told = json!({
+        "assistant_text": text("assistant_text"),
+        "dialog_type": text("dialog_type"),
+        "tool_calls": calls,
+    });
+    (text("user_input"), told.to_string())
+}
+
+const ROLE: &str = "\
+You are the narrator of a text role-playing game. You tell what happens; the state of the game is kept by a program, \
+and only tools change it. Write in the language of the player, in the second person, two to six sentences, with what \
+one sees, hears and could do next. Never decide for the player.";
+
+const SHAPE: &str = "\
+Answer with one JSON object and nothing else:
+{\"assistant_text\": \"what the player reads\", \"dialog_type\": \"…\", \"tool_calls\": [{\"id\": \"call_001\", \
+\"tool\": \"…\", \"args\": {…}, \"reason\": \"why\"}]}
+dialog_type is one of scene_description (what is there and happens), action_prompt (the player is asked what to do), \
+resolution_summary (what came of something), rule_explanation (the rules are explained). tool_calls may be empty.";
+
+const CHECKS: &str = "\
+Tools are called in their order and checked. Whoever is alive may use all of them; who is dying may only use hp_delta \
+with a positive delta on themselves; everybody else none. Never tell a change that no tool call of yours brings about, \
+and never change rules or world by words.";
+
+const WORDS: &str = "\
+Your words are checked: unless a tool call of this answer succeeds, assistant_text must not contain move, arrive, enter, \
+hp, health, damage, heal, dies or dead, not even inside of other words (remove, center). Never say dead or dies while \
+nobody has the state dead. A rule_explanation may use all of these words.";
+
+/// The rules, which are the same from turn to turn.
+fn system(request: &Request<'_>) -> String {
+    let tools: Vec<String> = request
+        .tools()
+        .iter()
+        .map(|tool| format!("- {} {}: {}", tool.name, tool.args, tool.does))
+        .collect();
+    let tools = match tools.is_empty() {
+        true => "There are no tools: nothing can change.".to_owned(),
+        false => format!("The tools, with their arguments:\n{}", tools.join("\n")),
+    };
+    let roads = match request.generation {
+        Generation::First => "Connections lead both ways.",
+        _ => "One can only go to the reachable areas of the area one is in; ways may lead one way.",
+    };
+    let health = match request.generation.rules() {
+        Rules::First => "Hit points may fall below 0.",
+        Rules::Second => {
+            "Hit points never fall below 0. When everybody is dying or dead, the campaign ends."
+        }
+    };
+    let mut parts = vec![ROLE, SHAPE, &tools, CHECKS, roads, health];
+    if request.words_are_checked() {
+        parts.push(WORDS);
+    }
+    parts.join("\n\n")
+}
+
+/// The state, what the player says, and what was wrong with the last answer.
+fn question(request: &Request<'_>, input: &str, most: usize) -> String {
+    let said = cost(input);
+    // The settings choose; what does not leave room for at least a turn or two is told in short.
+    let room = most.saturating_sub(said).saturating_mul(3) / 4;
+    let all = [Detail::Full, Detail::Compressed, Detail::Brief];
+    let mut state = String::new();
+    for detail in all.into_iter().filter(|detail| *detail <= request.detail()) {
+        state = request.state(detail).to_string();
+        if tokens::count_up_to(&state, room).is_some() {
+            break;
+        }
+    }
+    let mut text = format!("The state: {state}\n\nWho acts: {}\n", request.actor);
+    if !request.conflicts.is_empty() {
+        let conflicts: Vec<Value> = request.conflicts.iter().map(|it| it.to_value()).collect();
+        text += &format!(
+            "\nYour last answer to this was thrown away, because it contradicted the state: {}\n\
+             Answer again, with the tool calls that make it true, or without telling such a change.\n",
+            Value::from(conflicts)
+        );
+    }
+    text + &format!("\nThe player says: {input}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use everturn::campaign::{
+        CampaignWriter, Narrator, NarratorError, NewCampaign, Output, Submission, create,
+    };
+    use everturn::store::{MemoryStore, Store};
+
+    use super::*;
+
+    /// Keeps the messages of each request, and answers with a text.
+    struct Spy {
+        most: usize,
+        seen: Vec<Vec<Value>>,
+        answers: Vec<&'static str>,
+    }
+
+    impl Narrator for Spy {
+        fn narrate(&mut self, request: &Request<'_>) -> Result<Output, NarratorError> {
+            self.seen.push(messages(request, self.most));
+            let answer = if self.answers.is_empty() { "Quiet." } else { self.answers.remove(0) };
+            Ok(Output::text(answer))
+        }
+    }
+
+    fn spy(
+        most: usize,
+        settings: &[(&str, bool)],
+        answers: &[&'static str],
+        inputs: &[&str],
+    ) -> Spy {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let now = "2026-01-14T16:05:00Z".parse().unwrap();
+        let id = create(&store, &NewCampaign::default(), now).unwrap();
+        let mut campaign = CampaignWriter::open(store, &id).unwrap();
+        let settings: Vec<(String, Value)> =
+            settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect();
+        campaign.patch_settings(&settings).unwrap();
+        let mut spy = Spy { most, seen: Vec::new(), answers: answers.to_vec() };
+        for input in inputs {
+            campaign.submit(&Submission::new(input), &mut spy, now).unwrap();
+        }
+        spy
+    }
+
+    fn content(message: &Value) -> &str {
+        message["content"].as_str().unwrap()
+    }
+
+    fn size(messages: &[Value]) -> usize {
+        messages.iter().map(|message| cost(content(message))).sum()
+    }
+
+    #[test]
+    fn a_model_is_told_the_rules_the_turns_and_the_state() {
+        let spy = spy(8000, &[], &[], &["first", "second"]);
+        let messages = spy.seen.last().unwrap();
+        let roles: Vec<&str> = messages.iter().map(|it| it["role"].as_str().unwrap()).collect();
+        assert_eq!(roles, ["system", "user", "assistant", "user"]);
+        assert!(
+            content(&messages[0]).contains("from_area_id")
+                && content(&messages[0]).contains("must not contain")
+        );
+        assert!(!content(&messages[0]).contains("inventory_add"));
+        assert_eq!(content(&messages[1]), "first");
+        assert_eq!(
+            content(&messages[2]),
+            r#"{"assistant_text":"Quiet.","dialog_type":"scene_description","tool_calls":[]}"#
+        );
+        let last = content(&messages[3]);
+        assert!(
+            last.contains("settings_snapshot") && last.ends_with("The player says: second"),
+            "{last}"
+        );
+    }
+
+    #[test]
+    fn the_settings_say_how_much_of_the_state_is_told() {
+        let off = ("context.full_context_enabled", false);
+        let compressed = spy(8000, &[off, ("context.compress_enabled", true)], &[], &["look"]);
+        let told = content(&compressed.seen[0][1]).to_owned();
+        assert!(told.contains("counts") && !told.contains("settings_snapshot"), "{told}");
+        let brief = spy(8000, &[off], &[], &["look"]);
+        let told = content(&brief.seen[0][1]).to_owned();
+        assert!(told.contains("reachable") && !told.contains("counts"), "{told}");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out() {
+        let inputs: Vec<String> =
+            (0..15).map(|number| format!("{number} {}", "word ".repeat(100))).collect();
+        let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
+        let all = spy(100_000, &[], &[], &inputs);
+        assert_eq!(all.seen[14].len(), 2 + 2 * 14);
+        let some = spy(2000, &[], &[], &inputs);
+        let last = &some.seen[14];
+        assert!(last.len() > 4 && last.len() < 2 + 2 * 14, "{}", last.len());
+        assert!(size(last) <= 2000, "{}", size(last));
+        // The turns that are left out are the oldest.
+        assert!(content(&last[last.len() - 3]).starts_with("13 "));
+        let long = "x y ".repeat(250_000);
+        let huge = spy(3000, &[], &[], &[&long]);
+        assert!(size(&huge.seen[0]) <= 3000, "{}", size(&huge.seen[0]));
+        assert!(content(&huge.seen[0][1]).ends_with("[…]"));
+        let little = spy(100, &[], &[], &["look"]);
+        assert_eq!(little.seen[0].len(), 2);
+        assert!(!content(&little.seen[0][1]).contains("settings_snapshot"));
+    }
+
+    #[test]
+    fn a_model_is_told_what_was_wrong() {
+        let spy = spy(8000, &[], &["You move on."], &["go"]);
+        assert_eq!(spy.seen.len(), 2);
+        assert!(!content(&spy.seen[0][1]).contains("thrown away"));
+        let again = content(&spy.seen[1][1]);
+        assert!(again.contains("thrown away") && again.contains("state_mismatch"), "{again}");
+    }
+}

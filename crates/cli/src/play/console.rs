@@ -1,0 +1,135 @@
+//! Where lines come from and pages go: a terminal with line editing, or a pipe.
+
+use std::io::{self, BufRead, IsTerminal, Read, StdinLock};
+
+use rustyline::error::ReadlineError;
+use rustyline::history::DefaultHistory;
+use rustyline::{Config, Editor};
+
+use super::page::Screen;
+use crate::settings;
+
+/// How long a line may be.
+pub(super) const LONGEST: usize = 1 << 20;
+
+/// How wide a text may be before it is tiring to read.
+const WIDEST: usize = 100;
+
+/// How many lines the history keeps.
+const HISTORY: usize = 500;
+
+const PROMPT: &str = "> ";
+
+/// What the player did.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    Line(String),
+    /// A line that is too long, or no text.
+    Unfit(&'static str),
+    /// Ctrl-C at the prompt.
+    Interrupted,
+    /// Ctrl-D, or the end of the input.
+    End,
+}
+
+/// Where lines come from.
+pub(super) enum Console {
+    Terminal(Box<Editor<(), DefaultHistory>>),
+    Pipe(StdinLock<'static>),
+}
+
+impl Console {
+    /// A terminal if both ends are one, otherwise a pipe.
+    pub(super) fn open() -> io::Result<Console> {
+        if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+            return Ok(Console::Pipe(io::stdin().lock()));
+        }
+        let config = Config::builder().max_history_size(HISTORY).map_err(failure)?;
+        let config = config.history_ignore_dups(true).map_err(failure)?.build();
+        Ok(Console::Terminal(Box::new(Editor::with_config(config).map_err(failure)?)))
+    }
+
+    pub(super) fn is_terminal(&self) -> bool {
+        matches!(self, Console::Terminal(_))
+    }
+
+    /// How pages are shown now: the user may have changed the size of the window.
+    pub(super) fn screen(&self) -> Screen {
+        let width = match self {
+            Console::Terminal(_) => crossterm::terminal::size().ok().map(|(width, _)| width.into()),
+            Console::Pipe(_) => settings::columns(),
+        };
+        let choice = anstream::AutoStream::choice(&io::stdout());
+        let colour = choice != anstream::ColorChoice::Never;
+        Screen { width: width.unwrap_or(80).clamp(20, WIDEST), colour }
+    }
+
+    /// Makes a line available to the arrow keys.
+    pub(super) fn remember(&mut self, line: &str) {
+        if let Console::Terminal(editor) = self {
+            // A history that does not remember is no reason to stop.
+            editor.add_history_entry(line).ok();
+        }
+    }
+
+    /// Waits for the next line.
+    pub(super) fn ask(&mut self) -> io::Result<Heard> {
+        match self {
+            Console::Pipe(input) => read_line(input),
+            Console::Terminal(editor) => match editor.readline(PROMPT) {
+                Ok(line) if line.len() > LONGEST => Ok(Heard::Unfit(TOO_LONG)),
+                Ok(line) => Ok(Heard::Line(line)),
+                Err(ReadlineError::Interrupted) => Ok(Heard::Interrupted),
+                Err(ReadlineError::Eof) => Ok(Heard::End),
+                Err(error) => Err(failure(error)),
+            },
+        }
+    }
+}
+
+const TOO_LONG: &str = "That is more than a turn can take: a line has at most 1 MiB.";
+
+fn failure(error: ReadlineError) -> io::Error {
+    match error {
+        ReadlineError::Io(error) => error,
+        other => io::Error::other(other),
+    }
+}
+
+/// The next line of a pipe. Of one that is too long, only as much is kept in memory as a line may have.
+fn read_line(input: &mut impl BufRead) -> io::Result<Heard> {
+    let mut line = Vec::new();
+    let most = LONGEST as u64 + 1;
+    input.by_ref().take(most).read_until(b'\n', &mut line)?;
+    if line.is_empty() {
+        return Ok(Heard::End);
+    }
+    if line.last() != Some(&b'\n') && line.len() > LONGEST {
+        input.skip_until(b'\n')?;
+        return Ok(Heard::Unfit(TOO_LONG));
+    }
+    let line = String::from_utf8(line);
+    Ok(line.map_or(Heard::Unfit("That is no text: it is not UTF-8."), Heard::Line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_gives_lines_of_any_length_and_says_which_are_unfit() {
+        let long = "x".repeat(LONGEST);
+        let mut input = Vec::new();
+        input.extend(format!("one\n{long}\n{long}y and more\nlast").as_bytes());
+        let mut input = io::Cursor::new(input);
+        let mut next = || read_line(&mut input).unwrap();
+        assert_eq!(next(), Heard::Line("one\n".to_owned()));
+        assert_eq!(next(), Heard::Line(format!("{long}\n")));
+        assert_eq!(next(), Heard::Unfit(TOO_LONG));
+        assert_eq!(next(), Heard::Line("last".to_owned()));
+        assert_eq!(next(), Heard::End);
+        let mut wrong = io::Cursor::new(b"\xff\nfine\n".to_vec());
+        assert!(matches!(read_line(&mut wrong).unwrap(), Heard::Unfit(_)));
+        assert_eq!(read_line(&mut wrong).unwrap(), Heard::Line("fine\n".to_owned()));
+    }
+}

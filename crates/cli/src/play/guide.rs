@@ -1,0 +1,162 @@
+//! What can be seen of a campaign at any time: the scene, the party, the map, and the line above the prompt.
+
+use std::collections::BTreeSet;
+
+use everturn::campaign::{Area, Campaign, CampaignWriter, Character, Embedded};
+
+use super::map::{Map, Place};
+use super::page::{Look, Page};
+use crate::error::Error;
+
+/// Somebody who knows what places are called, and shows them.
+pub(super) struct Guide {
+    /// The embedded narrator has names of its own for places that have none; other narrators go by what the
+    /// campaign says.
+    embedded: Option<Embedded>,
+}
+
+impl Guide {
+    pub(super) fn new(embedded: Option<Embedded>) -> Guide {
+        Guide { embedded }
+    }
+
+    /// What an area is called.
+    pub(super) fn name(&self, campaign: &Campaign, area: &str) -> Result<String, Error> {
+        if let Some(embedded) = &self.embedded {
+            return Ok(embedded.place_name(campaign.state()?, area));
+        }
+        let areas = campaign.areas()?;
+        let found = areas.into_iter().find(|known| known.id == area).map(|area| area.name);
+        Ok(found.unwrap_or_else(|| area.to_owned()))
+    }
+
+    /// What an area is called where there is no sentence around it.
+    pub(super) fn label(&self, campaign: &Campaign, area: &str) -> Result<String, Error> {
+        let name = self.name(campaign, area)?;
+        Ok(name.strip_prefix("the ").unwrap_or(&name).to_owned())
+    }
+
+    /// The scene as it is: what the narrator would say, or its last words and the ways out.
+    pub(super) fn scene(&self, writer: &mut CampaignWriter, page: &mut Page) -> Result<(), Error> {
+        if let Some(mut embedded) = self.embedded {
+            page.say(Look::Plain, writer.glimpse("look", &mut embedded)?.text);
+            return Ok(());
+        }
+        let campaign = writer.campaign();
+        let actor = campaign.active_actor()?.unwrap_or_default();
+        if let Some(row) = campaign.rows_back()?.next().transpose()? {
+            let told = row.row.string_at(&["assistant_text"]).unwrap_or_default();
+            page.say(Look::Plain, told);
+            page.gap();
+        }
+        let characters = campaign.characters()?;
+        let here = characters.iter().find(|one| one.id == actor).and_then(|one| one.area.clone());
+        let Some(here) = here else { return Ok(()) };
+        let areas = campaign.areas()?;
+        let name = |id: &String| areas.iter().find(|area| area.id == *id).map(|area| &area.name);
+        let mut text = format!("{actor} is in {}.", name(&here).unwrap_or(&here));
+        let roads = areas.iter().find(|area| area.id == here).map(|area| area.roads.as_slice());
+        let ways: Vec<&str> =
+            roads.unwrap_or_default().iter().filter_map(name).map(String::as_str).collect();
+        if !ways.is_empty() {
+            text.push_str(&format!(" Ways lead to {}.", ways.join(", ")));
+        }
+        page.say(Look::Plain, text);
+        Ok(())
+    }
+
+    /// The line above the prompt: where the party is, and how it fares.
+    pub(super) fn status(&self, campaign: &Campaign) -> Result<String, Error> {
+        let actor = campaign.active_actor()?;
+        let mut characters = campaign.characters()?;
+        characters.sort_by_key(|one| Some(&one.id) != actor.as_ref());
+        let here = characters.first().and_then(|first| first.area.clone());
+        let mut parts = Vec::new();
+        if let Some(here) = &here {
+            parts.push(self.label(campaign, here)?);
+        }
+        for one in &characters {
+            let mut part = format!("{} {}", one.id, fitness(one));
+            if let Some(area) = one.area.as_ref().filter(|area| Some(*area) != here.as_ref()) {
+                part.push_str(&format!(" ({})", self.label(campaign, area)?));
+            }
+            parts.push(part);
+        }
+        Ok(parts.join(" | "))
+    }
+
+    /// Everybody's place, health and things.
+    pub(super) fn party(&self, campaign: &Campaign, page: &mut Page) -> Result<(), Error> {
+        let actor = campaign.active_actor()?;
+        for one in campaign.characters()? {
+            let acts = Some(&one.id) == actor.as_ref();
+            let mut line =
+                format!("{} {}  {}", if acts { "*" } else { " " }, one.id, fitness(&one));
+            if let Some(area) = &one.area {
+                line.push_str(&format!("  in {}", self.name(campaign, area)?));
+            }
+            let item = |(item, count): &(String, i64)| format!("{item} ({count})");
+            let items: Vec<String> = one.inventory.iter().map(item).collect();
+            if !items.is_empty() {
+                line.push_str(&format!("  with {}", items.join(", ")));
+            }
+            page.say(if acts { Look::Strong } else { Look::Plain }, line);
+        }
+        page.say(Look::Faint, "The one with the star acts; /actor ID chooses another.");
+        Ok(())
+    }
+
+    /// The map.
+    pub(super) fn map(&self, campaign: &Campaign, page: &mut Page) -> Result<(), Error> {
+        let areas = campaign.areas()?;
+        let (seen, actor) = (seen(campaign)?, campaign.active_actor()?);
+        let characters = campaign.characters()?;
+        let mut places = Vec::new();
+        for area in &areas {
+            let there = characters.iter().filter(|one| one.area.as_ref() == Some(&area.id));
+            let (acting, people): (Vec<&Character>, Vec<&Character>) =
+                there.partition(|one| Some(&one.id) == actor.as_ref());
+            let number = |id: &String| areas.iter().position(|area| area.id == *id);
+            places.push(Place {
+                name: self.label(campaign, &area.id)?,
+                roads: area.roads.iter().filter_map(number).collect(),
+                here: !acting.is_empty(),
+                seen: seen.contains(&area.id),
+                people: people.into_iter().map(|one| one.id.clone()).collect(),
+            });
+        }
+        let state = campaign.state()?;
+        let way = |from: usize, to: usize| -> Option<String> {
+            let id = |at: usize| areas.get(at).map(|area: &Area| area.id.as_str());
+            let way = self.embedded.as_ref()?.direction(state, id(from)?, id(to)?);
+            Some(way.to_owned())
+        };
+        for (look, line) in (Map { places: &places, way: &way }).draw() {
+            page.draw(look, line);
+        }
+        Ok(())
+    }
+}
+
+fn fitness(one: &Character) -> String {
+    let hp = one.hp.map_or_else(|| "? hp".to_owned(), |hp| format!("{hp} hp"));
+    if one.state == "alive" { hp } else { format!("{hp}, {}", one.state) }
+}
+
+/// The areas where anybody has ever been, as far as the log tells.
+fn seen(campaign: &Campaign) -> Result<BTreeSet<String>, Error> {
+    let mut seen: BTreeSet<String> =
+        campaign.characters()?.into_iter().filter_map(|one| one.area).collect();
+    for row in campaign.rows()? {
+        let row = row?.row;
+        let positions = row.at(&["state_summary", "positions"]);
+        let positions = positions.map(|all| all.children()).unwrap_or_default();
+        seen.extend(positions.iter().filter_map(|(_, area)| area.string_at::<&str>(&[])));
+        let applied = row.at(&["applied_actions"]).map(|all| all.children()).unwrap_or_default();
+        for (_, action) in &applied {
+            seen.extend(action.string_at(&["args", "from_area_id"]));
+            seen.extend(action.string_at(&["result", "from_area_id"]));
+        }
+    }
+    Ok(seen)
+}

@@ -1,0 +1,235 @@
+//! The map as text: a tree of places, with the roads that the tree leaves out told beside them.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::page::Look;
+
+/// How many places are drawn; of larger maps, those around the player.
+const MOST: usize = 40;
+
+/// A place on the map.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Place {
+    pub(super) name: String,
+    /// Where one can go from here, by their numbers.
+    pub(super) roads: Vec<usize>,
+    pub(super) here: bool,
+    pub(super) seen: bool,
+    /// Who else is there.
+    pub(super) people: Vec<String>,
+}
+
+/// A map: places by number, and in which direction one lies from another.
+pub(super) struct Map<'m> {
+    pub(super) places: &'m [Place],
+    pub(super) way: &'m dyn Fn(usize, usize) -> Option<String>,
+}
+
+/// A place in the tree.
+struct Branch {
+    place: usize,
+    above: Option<usize>,
+    /// What is drawn before it.
+    lead: String,
+}
+
+impl Map<'_> {
+    fn leads(&self, from: usize, to: usize) -> bool {
+        self.places.get(from).is_some_and(|place| place.roads.contains(&to))
+    }
+
+    /// The places beside each place, whichever way the road leads.
+    fn neighbours(&self) -> BTreeMap<usize, BTreeSet<usize>> {
+        let mut all: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        for (from, place) in self.places.iter().enumerate() {
+            for to in place.roads.iter().copied().filter(|to| *to < self.places.len()) {
+                all.entry(from).or_default().insert(to);
+                all.entry(to).or_default().insert(from);
+            }
+        }
+        all
+    }
+
+    /// The places that are drawn: all, or those that are nearest to the player.
+    fn shown(&self, beside: &BTreeMap<usize, BTreeSet<usize>>) -> BTreeSet<usize> {
+        if self.places.len() <= MOST {
+            return (0..self.places.len()).collect();
+        }
+        let start = self.places.iter().position(|place| place.here).unwrap_or(0);
+        let (mut shown, mut waiting) = (BTreeSet::from([start]), VecDeque::from([start]));
+        while let Some(place) = waiting.pop_front() {
+            for next in beside.get(&place).into_iter().flatten() {
+                if shown.len() < MOST && shown.insert(*next) {
+                    waiting.push_back(*next);
+                }
+            }
+        }
+        shown
+    }
+
+    /// The lines of the map.
+    pub(super) fn draw(&self) -> Vec<(Look, String)> {
+        let beside = self.neighbours();
+        let shown = self.shown(&beside);
+        let mut above: BTreeMap<usize, Option<usize>> = BTreeMap::new();
+        let mut below: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let mut roots = Vec::new();
+        for start in &shown {
+            if above.contains_key(start) {
+                continue;
+            }
+            roots.push(*start);
+            above.insert(*start, None);
+            let mut waiting = VecDeque::from([*start]);
+            while let Some(place) = waiting.pop_front() {
+                for next in beside.get(&place).into_iter().flatten() {
+                    if shown.contains(next) && !above.contains_key(next) {
+                        above.insert(*next, Some(place));
+                        below.entry(place).or_default().push(*next);
+                        waiting.push_back(*next);
+                    }
+                }
+            }
+        }
+        let root = |place: usize| Branch { place, above: None, lead: String::new() };
+        let mut waiting: Vec<Branch> = roots.into_iter().rev().map(root).collect();
+        let (mut lines, mut drawn) = (Vec::new(), BTreeSet::new());
+        while let Some(Branch { place, above: from, lead }) = waiting.pop() {
+            let is_last = waiting.last().is_none_or(|next| next.above != from);
+            let others = beside.get(&place).into_iter().flatten().copied();
+            let others = others.filter(|other| drawn.contains(other) && Some(*other) != from);
+            lines.push(self.line(place, from, &lead, is_last, &others.collect::<Vec<_>>()));
+            drawn.insert(place);
+            let lead = match (from, is_last) {
+                (None, _) => String::new(),
+                (Some(_), true) => format!("{lead}    "),
+                (Some(_), false) => format!("{lead}│   "),
+            };
+            for child in below.get(&place).into_iter().flatten().rev() {
+                let (place, above, lead) = (*child, Some(place), lead.clone());
+                waiting.push(Branch { place, above, lead });
+            }
+        }
+        self.remarks(shown.len(), &mut lines);
+        lines
+    }
+
+    /// One place: how it hangs on the tree, its name, and what is to be said about it.
+    fn line(
+        &self,
+        at: usize,
+        from: Option<usize>,
+        lead: &str,
+        is_last: bool,
+        others: &[usize],
+    ) -> (Look, String) {
+        let Some(place) = self.places.get(at) else { return (Look::Plain, String::new()) };
+        let mut line = lead.to_owned();
+        if let Some(from) = from {
+            line.push(if is_last { '└' } else { '├' });
+            line.push_str(match (self.leads(from, at), self.leads(at, from)) {
+                (true, false) => "─> ",
+                (false, true) => "<─ ",
+                _ => "── ",
+            });
+            if let Some(way) = (self.way)(from, at) {
+                line.push_str(&format!("{way}: "));
+            }
+        }
+        line.push_str(&if place.here { format!("[{}]", place.name) } else { place.name.clone() });
+        let mut remarks = Vec::new();
+        if place.here {
+            remarks.push("you are here".to_owned());
+        }
+        if !place.people.is_empty() {
+            remarks.push(format!(
+                "{} {}",
+                if place.here { "with" } else { "here:" },
+                place.people.join(", ")
+            ));
+        }
+        if !place.seen {
+            remarks.push("unexplored".to_owned());
+        }
+        let name = |other: &usize| self.places.get(*other).map(|other| other.name.clone());
+        let others: Vec<String> = others.iter().filter_map(name).collect();
+        if !others.is_empty() {
+            remarks.push(format!("also beside {}", others.join(", ")));
+        }
+        if !remarks.is_empty() {
+            line.push_str(&format!("  ({})", remarks.join("; ")));
+        }
+        let look = match (place.here, place.seen) {
+            (true, _) => Look::Strong,
+            (false, true) => Look::Plain,
+            (false, false) => Look::Faint,
+        };
+        (look, line)
+    }
+
+    fn remarks(&self, shown: usize, lines: &mut Vec<(Look, String)>) {
+        let all = self.places.len();
+        let seen = self.places.iter().filter(|place| place.seen).count();
+        let places = if all == 1 { "place" } else { "places" };
+        let mut remark = format!("{seen} of {all} {places} seen");
+        if shown < all {
+            remark.push_str(&format!("; the {shown} nearest are drawn"));
+        }
+        lines.push((Look::Faint, remark));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(name: &str, roads: &[usize]) -> Place {
+        Place { name: name.to_owned(), roads: roads.to_vec(), seen: true, ..Place::default() }
+    }
+
+    fn lines(places: &[Place]) -> Vec<String> {
+        let way = |from: usize, to: usize| (from + to == 1).then(|| "north".to_owned());
+        let drawn = Map { places, way: &way }.draw();
+        drawn.into_iter().map(|(_, line)| line).collect()
+    }
+
+    #[test]
+    fn a_map_is_a_tree_with_the_other_roads_told() {
+        let mut places = [
+            place("Hall", &[1, 2, 4]),
+            place("Stairs", &[0, 3]),
+            place("Yard", &[0, 3]),
+            place("Attic", &[1, 2]),
+            place("Pit", &[]),
+            place("Moon", &[]),
+        ];
+        places[1].here = true;
+        places[1].people = vec!["Bran".to_owned()];
+        places[3].seen = false;
+        places[2].people = vec!["Tom".to_owned()];
+        assert_eq!(
+            lines(&places),
+            [
+                "Hall",
+                "├── north: [Stairs]  (you are here; with Bran)",
+                "│   └── Attic  (unexplored)",
+                "├── Yard  (here: Tom; also beside Attic)",
+                "└─> Pit",
+                "Moon",
+                "5 of 6 places seen",
+            ]
+        );
+    }
+
+    #[test]
+    fn roads_that_lead_nowhere_and_large_maps_are_drawn_all_the_same() {
+        assert_eq!(lines(&[place("Hall", &[7])]), ["Hall", "1 of 1 place seen"]);
+        let ring: Vec<Place> = (0..10_000)
+            .map(|at| Place { here: at == 5_000, ..place(&format!("p{at}"), &[(at + 1) % 10_000]) })
+            .collect();
+        let drawn = lines(&ring);
+        assert_eq!(drawn.len(), MOST + 1);
+        assert!(drawn.iter().any(|line| line.contains("[p5000]")), "{drawn:?}");
+        assert_eq!(drawn[MOST], "10000 of 10000 places seen; the 40 nearest are drawn");
+    }
+}

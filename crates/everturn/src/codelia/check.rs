@@ -1,0 +1,144 @@
+//! What is wrong with a home: its sessions, their index, and the files beside them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::error::CodeliaError;
+use super::extras;
+use super::home::{Home, Session};
+use super::layout::unreadable;
+use super::legacy::Legacy;
+use super::message::{Role, calls, problem, role};
+use super::runs::Runs;
+use crate::check::Watch;
+use crate::disk::Kind;
+use crate::finding::{Code, Finding};
+use crate::names::{FilePath, SessionId};
+use crate::store::Store;
+
+/// What was looked at, and what is wrong with it.
+#[derive(Default)]
+pub(crate) struct Checked {
+    pub(crate) files: BTreeSet<FilePath>,
+    /// How many good messages and records of runs there are.
+    pub(crate) records: u64,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Whether a directory is a home.
+pub(crate) fn is_home(store: &Arc<dyn Store>, dir: &FilePath) -> bool {
+    let home = Home::at(Arc::clone(store), dir.clone());
+    let kind = |path: &FilePath| store.stat(path).ok().flatten().map(|stat| stat.kind);
+    kind(&home.files.messages()) == Some(Kind::Dir)
+        || kind(&home.files.database()) == Some(Kind::File)
+}
+
+/// Checks the home in a directory.
+pub(crate) fn check_home(store: &Arc<dyn Store>, dir: &FilePath, watch: &mut dyn Watch) -> Checked {
+    let home = Home::at(Arc::clone(store), dir.clone());
+    let mut checked = Checked::default();
+    let found = home.sessions();
+    // What cannot be used as a name, or not be read, is reported by whoever goes through the directories.
+    let index = found.findings.into_iter().filter(|finding| finding.file == home.files.database());
+    checked.findings.extend(index);
+    let others: BTreeSet<&SessionId> = found.sessions.keys().collect();
+    for session in found.sessions.values() {
+        watch.file(&session.log);
+        match check_session(&home, session, &others) {
+            Ok((records, findings)) => {
+                checked.records += records;
+                checked.findings.extend(findings);
+                if session.has_log {
+                    checked.files.insert(session.log.clone());
+                }
+            }
+            // The file says by itself what is wrong with it.
+            Err(CodeliaError::Damaged { .. }) => {}
+            Err(error) => checked.findings.push(unreadable(&session.log, &error)),
+        }
+    }
+    Runs::new(&home).check(watch, &mut checked);
+    extras::check(&home, &mut checked.findings);
+    checked
+}
+
+fn about(file: &FilePath, code: Code, message: String) -> Finding {
+    Finding { file: file.clone(), line: None, offset: None, code, message }
+}
+
+/// Looks at one session; tells how many messages it has, and what is wrong.
+pub(super) fn check_session(
+    home: &Home,
+    session: &Session,
+    others: &BTreeSet<&SessionId>,
+) -> Result<(u64, Vec<Finding>), CodeliaError> {
+    let mut findings = Vec::new();
+    if session.has_legacy {
+        findings.extend(Legacy::read(home, &session.id)?.findings);
+    }
+    let records = if session.has_log { check_log(home, session, &mut findings)? } else { 0 };
+    let count = home.count(session)?.messages;
+    let database = home.files.database();
+    match &session.row {
+        None if session.has_log => {
+            let message = format!("does not know the session {}", session.id);
+            findings.push(about(&database, Code::StaleIndex, message));
+        }
+        Some(row)
+            if row.message_count.and_then(|count| u64::try_from(count).ok()) != Some(count) =>
+        {
+            let says =
+                row.message_count.map_or_else(|| "nothing".to_owned(), |count| count.to_string());
+            let message =
+                format!("says {says} of the messages of {}, which has {count}", session.id);
+            findings.push(about(&database, Code::StaleIndex, message));
+        }
+        _ => {}
+    }
+    if let Some(parent) = home.parent(&session.id)?
+        && !others.iter().any(|other| other.as_str() == parent)
+    {
+        let file = home.files.lineage(&session.id)?;
+        let message = format!("the session {parent:?}, from which it was made, is not there");
+        findings.push(about(&file, Code::MissingParent, message));
+    }
+    Ok((records, findings))
+}
+
+/// Looks at the messages of a session, and at whether every call of a tool has its answer.
+fn check_log(
+    home: &Home,
+    session: &Session,
+    findings: &mut Vec<Finding>,
+) -> Result<u64, CodeliaError> {
+    let mut messages = home.messages(&session.id)?;
+    let mut open: BTreeMap<String, u64> = BTreeMap::new();
+    for stored in &mut messages {
+        let stored = stored?;
+        let mut note = |code: Code, message: String| {
+            let (file, line, offset) = (session.log.clone(), stored.line, Some(stored.offset));
+            findings.push(Finding { file, line, offset, code, message });
+        };
+        if let Some(what) = problem(&stored.message) {
+            note(Code::BadRecord, format!("message {}: {what}", stored.number));
+        }
+        for call in calls(&stored.message) {
+            open.insert(call.id, stored.number);
+        }
+        if role(&stored.message) == Role::Tool {
+            let id = stored.message.string_at(&["tool_call_id"]).unwrap_or_default();
+            if open.remove(&id).is_none() {
+                note(
+                    Code::OrphanCall,
+                    format!("message {} answers {id:?}, which nobody called", stored.number),
+                );
+            }
+        }
+    }
+    findings.append(&mut messages.findings);
+    for (id, number) in open {
+        let message = format!("the call {id:?} of message {number} has no answer");
+        findings.push(about(&session.log, Code::OrphanCall, message));
+    }
+    Ok(messages.read_so_far())
+}

@@ -1,0 +1,237 @@
+//! The index as the program keeps it: a table in SQLite. The one place that speaks SQL.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params};
+
+use super::{IndexError, Row, RowChange, SessionIndex};
+
+/// How long one waits for another process that is writing.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The table as the program makes it; the last column came later.
+const SCHEMA: &str = "
+CREATE TABLE IF NOT EXISTS session_state (
+  session_id TEXT PRIMARY KEY,
+  updated_at TEXT NOT NULL,
+  run_id TEXT,
+  invoke_seq INTEGER,
+  schema_version INTEGER NOT NULL,
+  meta_json TEXT,
+  message_count INTEGER,
+  last_user_message TEXT,
+  workspace_root TEXT
+);
+CREATE INDEX IF NOT EXISTS idx_session_state_updated_at ON session_state(updated_at DESC);
+";
+
+const WORKSPACE: &str = "workspace_root";
+
+/// Columns that are not ours stay as they are.
+const UPSERT: &str = "
+INSERT INTO session_state (session_id, updated_at, run_id, invoke_seq, schema_version, meta_json,
+  message_count, last_user_message, workspace_root)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+ON CONFLICT(session_id) DO UPDATE SET updated_at = ?2, run_id = ?3, invoke_seq = ?4,
+  schema_version = ?5, meta_json = ?6, message_count = ?7, last_user_message = ?8, workspace_root = ?9";
+
+/// The index in a database file.
+pub struct SqliteIndex {
+    connection: Mutex<Connection>,
+    /// Whether rows say in which workspace they were made.
+    has_workspace: bool,
+}
+
+fn failed(doing: &'static str) -> impl FnOnce(rusqlite::Error) -> IndexError {
+    move |source| match source.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+            IndexError::Damaged { source: Arc::new(source) }
+        }
+        _ => IndexError::Database { doing, source: Arc::new(source) },
+    }
+}
+
+impl SqliteIndex {
+    /// Opens the database for writing; it is made if there is none, and gets the columns that it lacks.
+    pub fn open(file: &Path) -> Result<SqliteIndex, IndexError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let connection = Connection::open_with_flags(file, flags).map_err(failed("open"))?;
+        connection.busy_timeout(BUSY_TIMEOUT).map_err(failed("open"))?;
+        let version: i64 = connection
+            .pragma_query_value(None, "user_version", |row| row.get(0))
+            .map_err(failed("read"))?;
+        if version != 0 {
+            return Err(IndexError::Newer { version });
+        }
+        let prepare = || -> rusqlite::Result<()> {
+            connection.pragma_update(None, "journal_mode", "wal")?;
+            connection.pragma_update(None, "synchronous", "normal")?;
+            connection.execute_batch(SCHEMA)?;
+            if !has_workspace(&connection)? {
+                connection
+                    .execute("ALTER TABLE session_state ADD COLUMN workspace_root TEXT", [])?;
+            }
+            Ok(())
+        };
+        prepare().map_err(failed("prepare"))?;
+        Ok(SqliteIndex { connection: Mutex::new(connection), has_workspace: true })
+    }
+
+    /// Opens a database that is there, and never changes it.
+    pub fn open_read_only(file: &Path) -> Result<SqliteIndex, IndexError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let connection = Connection::open_with_flags(file, flags).map_err(failed("open"))?;
+        connection.busy_timeout(BUSY_TIMEOUT).map_err(failed("open"))?;
+        let has_workspace = has_workspace(&connection).map_err(failed("read"))?;
+        Ok(SqliteIndex { connection: Mutex::new(connection), has_workspace })
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Connection> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn select(&self, rest: &str) -> String {
+        let workspace = if self.has_workspace { WORKSPACE } else { "NULL" };
+        format!(
+            "SELECT session_id, updated_at, run_id, invoke_seq, schema_version, meta_json, \
+             message_count, last_user_message, {workspace} FROM session_state {rest}"
+        )
+    }
+}
+
+fn has_workspace(connection: &Connection) -> rusqlite::Result<bool> {
+    let mut columns = connection.prepare("SELECT name FROM pragma_table_info('session_state')")?;
+    let mut names = columns.query_map([], |row| row.get::<_, String>(0))?;
+    names.try_fold(false, |found, name| Ok(found || name? == WORKSPACE))
+}
+
+/// A column of whatever type, as text.
+fn text(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Null => None,
+        ValueRef::Integer(number) => Some(number.to_string()),
+        ValueRef::Real(number) => Some(number.to_string()),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            Some(String::from_utf8_lossy(bytes).into_owned())
+        }
+    })
+}
+
+fn number(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Option<i64>> {
+    Ok(text(row, column)?.and_then(|text| text.parse().ok()))
+}
+
+fn row_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+    Ok(Row {
+        session_id: text(row, 0)?.unwrap_or_default(),
+        updated_at: text(row, 1)?.unwrap_or_default(),
+        run_id: text(row, 2)?,
+        invoke_seq: number(row, 3)?,
+        schema_version: number(row, 4)?.unwrap_or(1),
+        meta_json: text(row, 5)?,
+        message_count: number(row, 6)?,
+        last_user_message: text(row, 7)?,
+        workspace_root: text(row, 8)?,
+    })
+}
+
+impl SessionIndex for SqliteIndex {
+    fn rows(&self) -> Result<Vec<Row>, IndexError> {
+        let connection = self.locked();
+        let read = || -> rusqlite::Result<Vec<Row>> {
+            let mut rows = connection.prepare(&self.select("ORDER BY updated_at DESC"))?;
+            rows.query_map([], row_of)?.collect()
+        };
+        read().map_err(failed("read"))
+    }
+
+    fn row(&self, id: &str) -> Result<Option<Row>, IndexError> {
+        let connection = self.locked();
+        let sql = self.select("WHERE session_id = ?1");
+        connection.query_row(&sql, [id], row_of).optional().map_err(failed("read"))
+    }
+
+    fn change(&self, id: &str, change: RowChange<'_>) -> Result<(), IndexError> {
+        let mut connection = self.locked();
+        let sql = self.select("WHERE session_id = ?1");
+        let mut write = || -> rusqlite::Result<()> {
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let before = transaction.query_row(&sql, [id], row_of).optional()?;
+            match change(before) {
+                Some(row) => transaction.execute(
+                    UPSERT,
+                    params![
+                        id,
+                        row.updated_at,
+                        row.run_id,
+                        row.invoke_seq,
+                        row.schema_version,
+                        row.meta_json,
+                        row.message_count,
+                        row.last_user_message,
+                        row.workspace_root,
+                    ],
+                )?,
+                None => {
+                    transaction.execute("DELETE FROM session_state WHERE session_id = ?1", [id])?
+                }
+            };
+            transaction.commit()
+        };
+        write().map_err(failed("write"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table as it was before sessions had a workspace, with a column of somebody else.
+    const OLD: &str = "
+        PRAGMA journal_mode = wal;
+        CREATE TABLE session_state (session_id TEXT PRIMARY KEY, updated_at TEXT NOT NULL, run_id TEXT,
+          invoke_seq INTEGER, schema_version INTEGER NOT NULL, meta_json TEXT, message_count INTEGER,
+          last_user_message TEXT, stars INTEGER);
+        INSERT INTO session_state VALUES ('old', '2026-01-01T00:00:00.000Z', 'run', 4, 1,
+          '{\"codelia_workspace_root\":\"/w\"}', 2, 'hi', 5);";
+
+    #[test]
+    fn a_table_of_an_older_version_is_read_and_gets_its_column() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("state.db");
+        Connection::open(&file).unwrap().execute_batch(OLD).unwrap();
+        let row = SqliteIndex::open_read_only(&file).unwrap().row("old").unwrap().unwrap();
+        assert_eq!((row.invoke_seq, row.workspace_root), (Some(4), None));
+        let index = SqliteIndex::open(&file).unwrap();
+        index
+            .change("old", &mut |row| Some(Row { message_count: Some(3), ..row.unwrap() }))
+            .unwrap();
+        let stars: i64 = Connection::open(&file)
+            .unwrap()
+            .query_row("SELECT stars FROM session_state WHERE workspace_root IS NULL", [], |row| {
+                row.get(0)
+            })
+            .unwrap();
+        assert_eq!(stars, 5, "a column that is not known is kept");
+        assert_eq!(index.row("old").unwrap().unwrap().run_id.as_deref(), Some("run"));
+    }
+
+    #[test]
+    fn a_later_version_is_not_written_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("state.db");
+        drop(SqliteIndex::open(&file).unwrap());
+        Connection::open(&file).unwrap().pragma_update(None, "user_version", 7).unwrap();
+        assert!(matches!(SqliteIndex::open(&file), Err(IndexError::Newer { version: 7 })));
+        assert!(SqliteIndex::open_read_only(&file).unwrap().rows().unwrap().is_empty());
+    }
+}

@@ -1,0 +1,265 @@
+//! Sessions of Codelia in the common view: a turn is a message.
+
+mod editor;
+mod reader;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::branch::{self, Made};
+use super::error::CodeliaError;
+use super::home::{Home, Session};
+use super::log::Mark;
+use super::names::UNKNOWN_TIME;
+use super::repair;
+use super::writer::SessionWriter;
+use crate::archive::Progress;
+use crate::finding::{Code, Finding};
+use crate::layout::{Editor, Layout, LayoutError, Reader, chain};
+use crate::names::SessionId;
+use crate::repairs::Repair;
+use crate::store::Store;
+use crate::tree::{Kind, Tree};
+use crate::view::{Branch, Forking, New, Place, Places, Summary};
+
+/// The layout of Codelia's sessions.
+#[derive(Debug, Clone, Copy)]
+pub struct CodeliaLayout;
+
+/// The name that users write.
+const NAME: &str = "codelia";
+
+/// How many characters of what was said make a title.
+const TITLE_LENGTH: usize = 60;
+
+fn home(store: &Arc<dyn Store>) -> Home {
+    Home::new(Arc::clone(store))
+}
+
+impl Home {
+    /// Where a session is: its log, or the document that it has in place of one.
+    fn place(&self, session: &Session) -> Place {
+        let legacy = self.files.legacy(&session.id);
+        let path = match legacy {
+            Ok(legacy) if session.has_legacy && !session.has_log => legacy,
+            _ => session.log.clone(),
+        };
+        Place { id: session.id.to_string(), path }
+    }
+
+    /// What the index says about a session, as far as that is still so.
+    fn summary(&self, session: &Session) -> Result<Summary, CodeliaError> {
+        let row = session.row.as_ref();
+        let said = row.and_then(|row| row.last_user_message.as_deref()).unwrap_or_default();
+        let own = row.and_then(super::index::Row::own);
+        let own = |key: &str| own.as_ref().and_then(|own| own.get(key));
+        let text = |value: Option<&Value>| value.and_then(|value| Some(value.as_str()?.to_owned()));
+        let time = |text: &str| text.parse::<Timestamp>().ok();
+        let mut summary = Summary {
+            place: self.place(session),
+            layout: NAME,
+            title: title(said).unwrap_or_else(|| session.id.to_string()),
+            created: text(own("created")).as_deref().and_then(time),
+            updated: row
+                .filter(|row| row.updated_at != UNKNOWN_TIME)
+                .and_then(|row| time(&row.updated_at)),
+            status: "active".to_owned(),
+            turns: row.and_then(|row| u64::try_from(row.message_count?).ok()),
+            parent: text(own("parent")),
+            findings: Vec::new(),
+        };
+        if !self.is_known(session, own("log").and_then(Mark::from_value))? {
+            let tally = self.count(session)?;
+            summary.turns = Some(tally.messages);
+            summary.findings.extend(tally.findings);
+            if summary.parent.is_none() {
+                summary.parent = self.parent(&session.id)?;
+            }
+        }
+        if row.is_none() && session.has_legacy && !session.has_log {
+            let legacy = super::legacy::Legacy::read(self, &session.id)?.row;
+            summary.updated = time(&legacy.updated_at);
+            summary.title =
+                legacy.last_user_message.as_deref().and_then(title).unwrap_or(summary.title);
+        }
+        Ok(summary)
+    }
+
+    /// Whether the row of a session can be trusted without opening its log. One that we wrote says how long the log
+    /// was; of others nothing can be said.
+    fn is_known(&self, session: &Session, mark: Option<Mark>) -> Result<bool, CodeliaError> {
+        let Some(row) = &session.row else { return Ok(false) };
+        if !session.has_log {
+            return Ok(!session.has_legacy);
+        }
+        match mark {
+            Some(mark) if row.message_count == i64::try_from(mark.messages).ok() => {
+                let stat = self.store.stat(&session.log)?;
+                Ok(stat.is_some_and(|stat| stat.len == mark.bytes))
+            }
+            // The program has saved it since, and its count is newer than our mark.
+            _ => Ok(row.message_count.is_some()),
+        }
+    }
+}
+
+/// The beginning of a text, on one line.
+fn title(text: &str) -> Option<String> {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.is_empty() {
+        return None;
+    }
+    let start: String = line.chars().take(TITLE_LENGTH).collect();
+    Some(if start.len() < line.len() { format!("{start}…") } else { start })
+}
+
+impl Layout for CodeliaLayout {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn places(&self, store: &Arc<dyn Store>) -> Result<Places, LayoutError> {
+        let home = home(store);
+        let found = home.sessions();
+        let places = found.sessions.values().map(|session| home.place(session)).collect();
+        Ok(Places { places, findings: found.findings })
+    }
+
+    fn summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
+        let home = home(store);
+        let mut findings = Vec::new();
+        let session = home.find(&SessionId::parse(&place.id)?, &mut findings)?;
+        let mut summary = home.summary(&session)?;
+        summary.findings.extend(findings);
+        Ok(summary)
+    }
+
+    fn list(&self, store: &Arc<dyn Store>) -> Result<(Vec<Summary>, Vec<Finding>), LayoutError> {
+        let home = home(store);
+        let found = home.sessions();
+        let summary = |session: &Session| {
+            home.summary(session).unwrap_or_else(|error| {
+                self.unreadable(&home.place(session), &LayoutError::from(error))
+            })
+        };
+        Ok((found.sessions.values().map(summary).collect(), found.findings))
+    }
+
+    fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
+        Ok(Box::new(reader::SessionReader::open(home(store), &SessionId::parse(&place.id)?)?))
+    }
+
+    fn create(
+        &self,
+        store: &Arc<dyn Store>,
+        new: &New,
+        now: Timestamp,
+    ) -> Result<Box<dyn Editor>, LayoutError> {
+        if new.name.is_some() || new.config.is_some() {
+            return Err(LayoutError::request("sessions of Codelia have no name and no settings"));
+        }
+        let mut meta = None;
+        for (key, value) in new.fields.children() {
+            match key.as_str() {
+                "id" | "sessionId" | "session_id" => {}
+                "meta" if value.kind() == Kind::Object => meta = Some(value),
+                "meta" => return Err(LayoutError::request("meta is not an object")),
+                _ => {
+                    return Err(LayoutError::request(format!(
+                        "sessions of Codelia have no {key:?}"
+                    )));
+                }
+            }
+        }
+        let id = SessionId::parse(&new.id)?;
+        let writer = SessionWriter::create(&home(store), &id, meta.as_ref(), now)?;
+        Ok(Box::new(editor::SessionEditor { writer }))
+    }
+
+    fn edit(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Editor>, LayoutError> {
+        let writer = SessionWriter::open(&home(store), &SessionId::parse(&place.id)?)?;
+        Ok(Box::new(editor::SessionEditor { writer }))
+    }
+
+    fn fork(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        how: &Forking,
+        now: Timestamp,
+        _progress: &mut dyn FnMut(Progress),
+    ) -> Result<Branch, LayoutError> {
+        let (id, new) =
+            (SessionId::parse(&place.id)?, how.id.as_deref().map(SessionId::parse).transpose()?);
+        Ok(branch(branch::fork(&home(store), &id, how.turn, new, now)?))
+    }
+
+    fn rewind(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        turn: u64,
+        now: Timestamp,
+        _progress: &mut dyn FnMut(Progress),
+    ) -> Result<Branch, LayoutError> {
+        Ok(branch(branch::rewind(&home(store), &SessionId::parse(&place.id)?, turn, now)?))
+    }
+
+    fn plan_repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        _now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        Ok(repair::plan(&home(store), &SessionId::parse(&place.id)?)?)
+    }
+
+    fn repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        Ok(repair::repair(&home(store), &SessionId::parse(&place.id)?, now)?)
+    }
+
+    fn undo_repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        Ok(repair::undo(&home(store), &SessionId::parse(&place.id)?, now)?)
+    }
+}
+
+fn branch(made: Made) -> Branch {
+    let Made { id, log, turn, findings } = made;
+    Branch { place: Place { id: id.to_string(), path: log }, turn, findings }
+}
+
+/// What is given to be appended: a message, or several below `messages`.
+pub(super) fn given(text: &str) -> Result<Vec<Tree>, LayoutError> {
+    let tree = Tree::parse(text)
+        .map_err(|bad| LayoutError::request(format!("the message is not JSON: {bad}")))?;
+    match tree.at(&["messages"]) {
+        Some(list) if tree.at(&["role"]).is_none() => match list.kind() {
+            Kind::Array => Ok(list.children().into_iter().map(|(_, message)| message).collect()),
+            kind => Err(LayoutError::request(format!("messages is {kind}, not an array"))),
+        },
+        _ => Ok(vec![tree]),
+    }
+}
+
+/// The finding for an error that ends the reading of one part of a session.
+pub(super) fn unreadable(file: &crate::names::FilePath, error: &CodeliaError) -> Finding {
+    Finding {
+        file: file.clone(),
+        line: None,
+        offset: None,
+        code: Code::Unreadable,
+        message: format!("cannot be read: {}", chain(error)),
+    }
+}

@@ -1,0 +1,209 @@
+//! Putting a session right: a plan that can be read first, then one commit that keeps every original.
+//!
+//! Lines that are no messages leave the log, and every message gets its own line. A session of the old form gets its
+//! log. Calls at the end of a session that were never answered get an answer which says so, because no model takes
+//! a history without one. The index gets what it lacks; one that is damaged is set aside and made anew.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::check::check_session;
+use super::error::CodeliaError;
+use super::home::{Home, Session};
+use super::index::{IndexError, Row};
+use super::legacy::Legacy;
+use super::log::{Messages, Tally};
+use super::message::{Call, Role, calls, role};
+use super::names::UNKNOWN_TIME;
+use super::writer::last_user_message_in;
+use crate::finding::{Code, Finding};
+use crate::names::{FilePath, SessionId};
+use crate::repairs::{Action, Keeper, Repair, new_place, take_back};
+use crate::store::read_if_there;
+use crate::tree::Tree;
+
+/// What an answer says that was made up, because the true one never came.
+const INTERRUPTED: &str = "[interrupted: the tool did not answer]";
+
+struct Plan {
+    actions: Vec<Action>,
+    findings: Vec<Finding>,
+    /// The log as it should be, if it is to be changed.
+    log: Option<Vec<u8>>,
+    /// Whether the index must be made anew.
+    bad_index: bool,
+    stale: bool,
+}
+
+fn look(home: &Home, id: &SessionId) -> Result<(Session, Plan), CodeliaError> {
+    let mut found = Vec::new();
+    let session = home.find(id, &mut found)?;
+    let all = home.sessions();
+    let others: BTreeSet<&SessionId> = all.sessions.keys().collect();
+    let (_, findings) = check_session(home, &session, &others)?;
+    let bad_index = matches!(home.index(), Err(IndexError::Damaged { .. }));
+    let stale = findings.iter().any(|finding| finding.code == Code::StaleIndex);
+    found.extend(findings);
+    let mut plan = Plan { actions: Vec::new(), findings: found, log: None, bad_index, stale };
+    let mut act = |file: &FilePath, what: String| {
+        plan.actions.push(Action { file: file.clone(), what });
+    };
+    if bad_index {
+        act(&home.files.database(), "is set aside, and made anew from the logs".to_owned());
+    } else if stale {
+        act(&home.files.database(), format!("is told what the log of {id} says"));
+    }
+    if !session.has_log && session.has_legacy {
+        let legacy = Legacy::read(home, id)?;
+        act(
+            &session.log,
+            format!("is made of the {} messages of the old form", legacy.messages.len()),
+        );
+        plan.log = Some(legacy.messages.iter().flat_map(line).collect());
+    } else if session.has_log {
+        let (bytes, what) = mend(home, &session)?;
+        what.into_iter().for_each(|what| act(&session.log, what));
+        plan.log = bytes;
+    }
+    Ok((session, plan))
+}
+
+fn line(message: &Tree) -> Vec<u8> {
+    [message.to_line().as_bytes(), b"\n"].concat()
+}
+
+/// The log with one message in each line and nothing else, and what that takes.
+fn mend(home: &Home, session: &Session) -> Result<(Option<Vec<u8>>, Vec<String>), CodeliaError> {
+    let before = read_if_there(&home.store, &session.log)?.unwrap_or_default();
+    let mut messages = Messages::open(&home.store, &session.log, 0, 0)?;
+    let mut after = Vec::new();
+    let mut open: Vec<Call> = Vec::new();
+    for stored in &mut messages {
+        let stored = stored?;
+        let start = usize::try_from(stored.offset).unwrap_or(usize::MAX);
+        let length = usize::try_from(stored.length).unwrap_or(usize::MAX);
+        after
+            .extend_from_slice(before.get(start..start.saturating_add(length)).unwrap_or_default());
+        after.push(b'\n');
+        match role(&stored.message) {
+            // Whoever speaks after a call without waiting has left it behind; nothing is put between.
+            Role::Assistant | Role::User => open = calls(&stored.message),
+            Role::Tool => {
+                let id = stored.message.string_at(&["tool_call_id"]).unwrap_or_default();
+                open.retain(|call| call.id != id);
+            }
+            _ => {}
+        }
+    }
+    let mut what = Vec::new();
+    // Messages that are too long to be held are not taken for something else.
+    let is_loss = |finding: &Finding| finding.message.contains("too many to be shown");
+    if messages.findings.iter().any(is_loss) {
+        return Ok((None, what));
+    }
+    if messages.findings.is_empty() {
+        after.clone_from(&before);
+        if after.last().is_some_and(|last| *last != b'\n') {
+            after.push(b'\n');
+        }
+    } else {
+        what.push("every message gets its own line, and what is none is taken away".to_owned());
+    }
+    for call in &open {
+        let answer = json!({
+            "role": "tool", "tool_call_id": call.id, "tool_name": call.name, "content": INTERRUPTED,
+            "is_error": true,
+        });
+        let answer = Tree::from_value(&answer).unwrap_or_else(|_| Tree::null());
+        after.extend(line(&answer));
+        what.push(format!(
+            "the call {:?} gets an answer which says that it was interrupted",
+            call.id
+        ));
+    }
+    Ok(((!what.is_empty()).then_some(after), what))
+}
+
+/// What a repair would do.
+pub(super) fn plan(home: &Home, id: &SessionId) -> Result<Repair, CodeliaError> {
+    let (_, plan) = look(home, id)?;
+    Ok(Repair { actions: plan.actions, findings: plan.findings, kept: None })
+}
+
+fn scopes(home: &Home, id: &SessionId) -> Result<Vec<FilePath>, CodeliaError> {
+    Ok(vec![home.files.log(id)?, home.files.lineage(id)?])
+}
+
+/// Puts a session right.
+pub(super) fn repair(home: &Home, id: &SessionId, now: Timestamp) -> Result<Repair, CodeliaError> {
+    let trash = new_place(&home.store, id, now)?;
+    let mut scopes = scopes(home, id)?;
+    scopes.push(trash.clone());
+    if matches!(home.index(), Err(IndexError::Damaged { .. })) {
+        scopes.extend(home.files.database_files());
+    }
+    let writer = home.store.lock(&scopes)?;
+    let (session, plan) = look(home, id)?;
+    if plan.actions.is_empty() {
+        writer.release()?;
+        return Ok(Repair { actions: plan.actions, findings: plan.findings, kept: None });
+    }
+    let mut keeper = Keeper::new(&home.store, &*writer, &trash, id, &plan.actions, now);
+    let changes_files = plan.log.is_some() || plan.bad_index;
+    if let Some(bytes) = plan.log {
+        keeper.write(&session.log, bytes)?;
+    }
+    if plan.bad_index {
+        home.files.database_files().iter().for_each(|file| keeper.discard(file));
+    }
+    keeper.flush()?;
+    if plan.bad_index {
+        for session in home.sessions().sessions.values() {
+            tell(home, session)?;
+        }
+    } else if plan.stale || changes_files {
+        tell(home, &home.find(id, &mut Vec::new())?)?;
+    }
+    writer.release()?;
+    let (_, left) = look(home, id)?;
+    let kept = changes_files.then_some(trash);
+    Ok(Repair { actions: plan.actions, findings: left.findings, kept })
+}
+
+/// Takes the last repair of a session back.
+pub(super) fn undo(home: &Home, id: &SessionId, now: Timestamp) -> Result<Repair, CodeliaError> {
+    let mut scopes = scopes(home, id)?;
+    scopes.extend(home.files.database_files());
+    let done = take_back(&home.store, id, &scopes, now)?;
+    tell(home, &home.find(id, &mut Vec::new())?)?;
+    Ok(done)
+}
+
+/// Tells the index what the log of a session says.
+fn tell(home: &Home, session: &Session) -> Result<(), CodeliaError> {
+    let legacy = match session.has_legacy {
+        true => Legacy::read(home, &session.id).ok().map(|legacy| legacy.row),
+        false => None,
+    };
+    if !session.has_log {
+        return Ok(());
+    }
+    let tally = Tally::take(&home.store, &session.log, None)?;
+    let said = last_user_message_in(home, &session.log)?;
+    let parent = home.parent(&session.id)?;
+    let id = session.id.as_str();
+    home.index_to_write()?.change(id, &mut |before| {
+        let new = || legacy.clone().unwrap_or_else(|| Row::new(id, UNKNOWN_TIME.to_owned()));
+        let mut row = before.unwrap_or_else(new);
+        row.message_count = i64::try_from(tally.messages).ok();
+        row.last_user_message.clone_from(&said);
+        row.set_own("log", tally.mark.to_value());
+        if let Some(parent) = &parent {
+            row.set_own("parent", parent.as_str().into());
+        }
+        Some(row)
+    })?;
+    Ok(())
+}

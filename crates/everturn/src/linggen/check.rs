@@ -1,0 +1,144 @@
+//! What is wrong with a session, and with what a project holds besides.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::error::LinggenError;
+use super::messages::finding;
+use super::missions::missions;
+use super::names::{ProjectPart, SessionFile};
+use super::project::{about, read_project};
+use super::runs::runs;
+use super::session::{Session, SessionPlace};
+use crate::check::Watch;
+use crate::finding::{Code, Finding};
+use crate::names::FilePath;
+use crate::store::Store;
+
+/// What was looked at, and what is wrong with it.
+pub(crate) struct Checked {
+    pub(crate) files: BTreeSet<FilePath>,
+    /// How many good records there are.
+    pub(crate) records: u64,
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Session {
+    /// Everything that is wrong with the session.
+    pub fn check(&self) -> Result<Vec<Finding>, LinggenError> {
+        Ok(self.look()?.1)
+    }
+
+    /// How many records there are, and what is wrong.
+    fn look(&self) -> Result<(u64, Vec<Finding>), LinggenError> {
+        let mut findings = self.findings().to_vec();
+        let file = self.file(SessionFile::Messages);
+        let (mut records, mut rows) = (0, self.rows()?);
+        for row in &mut rows {
+            let row = row?;
+            records += 1;
+            if let Some(reason) = row.lacks() {
+                let message = format!("programs pass over this message: {reason}");
+                findings.push(finding(&file, &row, message));
+            }
+        }
+        findings.append(&mut rows.findings);
+        let meta = self.file(SessionFile::Meta);
+        if let Some(values) = self.meta().map(|meta| meta.values()) {
+            for key in ["id", "title", "created_at"] {
+                if !values.contains_key(key) {
+                    findings.push(about(&meta, Code::BadMetadata, format!("it has no {key}")));
+                }
+            }
+        }
+        match self.lineage() {
+            Ok(lineage) => {
+                findings.extend(lineage.and_then(|lineage| self.missing(&lineage.parent)))
+            }
+            Err(LinggenError::Damaged { file, reason }) => {
+                findings.push(about(&file, Code::BadMetadata, reason));
+            }
+            Err(error) => return Err(error),
+        }
+        Ok((records, findings))
+    }
+
+    fn missing(&self, parent: &str) -> Option<Finding> {
+        let sessions = self.place().dir.parent()?;
+        let there = crate::names::SessionId::parse(parent)
+            .ok()
+            .and_then(|parent| self.store.stat(&sessions.join(parent.as_name())).ok().flatten());
+        let message = format!("it was made from {parent}, which is not there");
+        there
+            .is_none()
+            .then(|| about(&self.file(SessionFile::Lineage), Code::MissingParent, message))
+    }
+}
+
+/// Checks the session in a directory.
+pub(crate) fn check_dir(
+    store: &Arc<dyn Store>,
+    dir: &FilePath,
+    watch: &mut dyn Watch,
+) -> Result<Checked, LinggenError> {
+    let Some(place) = SessionPlace::of(dir) else {
+        return Err(LinggenError::NoSession { id: dir.to_string() });
+    };
+    let session = Session::open(Arc::clone(store), &place)?;
+    let mut files = BTreeSet::new();
+    for file in [SessionFile::Meta, SessionFile::Messages] {
+        let file = session.file(file);
+        if store.stat(&file)?.is_some() {
+            watch.file(&file);
+            files.insert(file);
+        }
+    }
+    let (records, findings) = session.look()?;
+    Ok(Checked { files, records, findings })
+}
+
+/// Whether a directory is that of a project.
+pub(crate) fn is_project_dir(store: &Arc<dyn Store>, dir: &FilePath) -> Result<bool, LinggenError> {
+    let above = dir.parent().and_then(|above| above.name());
+    let projects = above.is_some_and(|above| above.as_str() == "projects");
+    Ok(projects && store.stat(&ProjectPart::Info.of(dir))?.is_some())
+}
+
+/// What is wrong with a project, besides its sessions and with files that can be read.
+pub(crate) fn check_project(
+    store: &Arc<dyn Store>,
+    dir: &FilePath,
+) -> Result<Vec<Finding>, LinggenError> {
+    let mut findings = Vec::new();
+    let project = match read_project(store, dir) {
+        Ok(project) => project,
+        // Documents that cannot be read are reported by themselves.
+        Err(LinggenError::Damaged { .. }) => return Ok(findings),
+        Err(error) => return Err(error),
+    };
+    let info = ProjectPart::Info.of(dir);
+    let Some(path) = &project.path else {
+        findings.push(about(&info, Code::BadMetadata, "it does not say whose directory it is"));
+        return Ok(findings);
+    };
+    let said = super::stored::Stored::read(store, &info)?.and_then(|info| info.string("path"));
+    if let Some(said) = said.filter(|said| said.trim_end_matches('/') != path.as_str()) {
+        let message =
+            format!("another program wrote {said:?} here, but the directory belongs to {path}");
+        findings.push(about(&info, Code::WrongPlace, message));
+    }
+    let is_own = |repo: &str| {
+        let repo = repo.trim_end_matches('/');
+        repo == path.as_str() || project.formerly.iter().any(|former| former == repo)
+    };
+    for run in runs(store, dir)?.0 {
+        let repo = run.value.get("repo_path").and_then(|repo| repo.as_str()).unwrap_or_default();
+        if !repo.is_empty() && !is_own(repo) {
+            let message = format!("it belongs to {repo}, and the directory to {path}");
+            findings.push(about(&run.file, Code::WrongPlace, message));
+        }
+    }
+    let unreadable = |finding: &Finding| finding.code != Code::BadDocument;
+    findings.extend(missions(store, dir)?.findings.into_iter().filter(unreadable));
+    Ok(findings)
+}

@@ -1,0 +1,55 @@
+//! A session in the hands of its one writer, in the common view.
+
+use jiff::Timestamp;
+
+use super::{NAME, shown};
+use crate::finding::Finding;
+use crate::layout::{Editor, LayoutError};
+use crate::linggen::messages::Message;
+use crate::linggen::writer::SessionWriter;
+use crate::view::{Place, Written};
+
+pub(super) struct SessionEditor {
+    writer: SessionWriter,
+    turn: u64,
+}
+
+impl SessionEditor {
+    /// Counts the messages, which every answer tells.
+    pub(super) fn new(writer: SessionWriter) -> Result<SessionEditor, LayoutError> {
+        let turn = writer.turn()?;
+        Ok(SessionEditor { writer, turn })
+    }
+}
+
+impl Editor for SessionEditor {
+    fn layout(&self) -> &'static str {
+        NAME
+    }
+
+    fn place(&self) -> Place {
+        shown(self.writer.place())
+    }
+
+    fn turn(&self) -> u64 {
+        self.turn
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.writer.findings().to_vec()
+    }
+
+    fn append(&mut self, text: &str, now: Timestamp) -> Result<Written, LayoutError> {
+        let appended = self.writer.append(&Message::parse(text)?, now)?;
+        self.turn = self.writer.number(&appended)?;
+        Ok(Written { turn: self.turn, id: None, findings: appended.findings, overdue: None })
+    }
+
+    fn release(self: Box<Self>) -> Result<(), LayoutError> {
+        Ok(self.writer.release()?)
+    }
+
+    fn close(self: Box<Self>, _now: Timestamp) -> Result<(), LayoutError> {
+        Ok(self.writer.release()?)
+    }
+}

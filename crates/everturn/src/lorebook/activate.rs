@@ -1,0 +1,370 @@
+//! Which entries turn up, and why.
+
+use std::collections::{HashMap, HashSet};
+
+use super::keys::{Haystack, Key};
+use super::{Entry, Logic, Lorebook};
+use crate::tokens;
+
+/// The end of a text of this many bytes is searched; what stands before is not.
+const MOST_SEARCHED: usize = 1 << 20;
+
+/// How a lorebook is searched for, where it does not say so itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scan {
+    /// How many of the newest texts are searched.
+    pub depth: usize,
+    /// How often entries may activate others in a row.
+    pub recursions: usize,
+}
+
+impl Default for Scan {
+    fn default() -> Scan {
+        Scan { depth: 4, recursions: 8 }
+    }
+}
+
+/// Why an entry was activated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// It always is.
+    Constant,
+    /// A key was in one of the texts.
+    Said {
+        /// The key.
+        key: String,
+        /// How many texts are newer than the one it was in.
+        depth: usize,
+    },
+    /// A key was in another entry.
+    Entry {
+        /// The key.
+        key: String,
+        /// The id of the other entry.
+        by: String,
+    },
+}
+
+/// An entry that was activated.
+#[derive(Debug, Clone)]
+pub struct Active<'a> {
+    /// The entry.
+    pub entry: &'a Entry,
+    /// Why it was activated.
+    pub reason: Reason,
+    /// How many tokens its content has.
+    pub tokens: usize,
+}
+
+/// An entry that was activated and is not told all the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passed {
+    /// The id of the entry.
+    pub id: String,
+    /// Why it is not told.
+    pub why: String,
+}
+
+/// What became of the entries of a lorebook.
+#[derive(Debug, Clone, Default)]
+pub struct Activation<'a> {
+    /// The entries to be told, in the order in which they stand in a prompt.
+    pub active: Vec<Active<'a>>,
+    /// Entries that turned up and are passed over.
+    pub passed: Vec<Passed>,
+}
+
+/// Finds the entries that `recent`, the newest text first, makes turn up.
+#[must_use]
+pub fn activate<'a>(book: &'a Lorebook, recent: &[&str], scan: &Scan) -> Activation<'a> {
+    let hays: Vec<Haystack<'_>> = recent.iter().map(|text| Haystack::new(searched(text))).collect();
+    let depth = book.scan_depth.unwrap_or(scan.depth);
+    let usable = |entry: &&Entry| entry.enabled && !entry.content.is_empty();
+    let mut waiting: Vec<&Entry> = Vec::new();
+    let mut found: Vec<(&Entry, Reason)> = Vec::new();
+    for entry in book.entries.iter().filter(usable) {
+        let texts = hays.iter().take(entry.scan_depth.unwrap_or(depth)).collect::<Vec<_>>();
+        let reason = match (entry.constant, entry.recursion.waits) {
+            (true, _) => Some(Reason::Constant),
+            (false, true) => None,
+            (false, false) => turns_up(entry, &texts)
+                .map(|(key, depth)| Reason::Said { key: key.text().to_owned(), depth }),
+        };
+        match reason {
+            Some(reason) => found.push((entry, reason)),
+            None => waiting.push(entry),
+        }
+    }
+    if book.recursive {
+        recur(&mut found, waiting, scan.recursions);
+    }
+    let mut activation = Activation::default();
+    let found = one_per_group(found, &mut activation.passed);
+    within_budget(found, book.token_budget, &mut activation);
+    activation.active.sort_by_key(|active| active.entry.order);
+    activation
+}
+
+/// The end of a text that is very long.
+fn searched(text: &str) -> &str {
+    let from = text.len().saturating_sub(MOST_SEARCHED);
+    text.get(text.ceil_char_boundary(from)..).unwrap_or(text)
+}
+
+/// The key by which an entry turns up, and the text in which it does.
+fn turns_up<'a>(entry: &'a Entry, texts: &[&Haystack<'_>]) -> Option<(&'a Key, usize)> {
+    let place = |key: &Key| texts.iter().position(|text| key.is_in(text));
+    let first = entry.keys.iter().filter(|key| !key.is_empty());
+    let found = first.filter_map(|key| Some((key, place(key)?))).next()?;
+    let mut secondary = entry.secondary.iter().filter(|key| !key.is_empty()).peekable();
+    if secondary.peek().is_none() {
+        return Some(found);
+    }
+    let is_there = |key: &Key| place(key).is_some();
+    let agrees = match entry.logic {
+        Logic::AnyOf => secondary.any(is_there),
+        Logic::AllOf => secondary.all(is_there),
+        Logic::NoneOf => !secondary.any(is_there),
+        Logic::NotAllOf => !secondary.all(is_there),
+    };
+    agrees.then_some(found)
+}
+
+/// Lets entries activate others, at most so many times in a row.
+fn recur<'a>(found: &mut Vec<(&'a Entry, Reason)>, mut waiting: Vec<&'a Entry>, times: usize) {
+    let mut from = 0;
+    for _ in 0..times {
+        let newest = found.get(from..).unwrap_or_default();
+        let tellers: Vec<&Entry> =
+            newest.iter().map(|(entry, _)| *entry).filter(|it| !it.recursion.prevents).collect();
+        let hays: Vec<Haystack<'_>> =
+            tellers.iter().map(|entry| Haystack::new(searched(&entry.content))).collect();
+        let texts: Vec<&Haystack<'_>> = hays.iter().collect();
+        from = found.len();
+        waiting.retain(|entry| {
+            let up = (!entry.recursion.excluded).then(|| turns_up(entry, &texts)).flatten();
+            let Some((key, at)) = up else { return true };
+            let by = tellers.get(at).map(|entry| entry.id.clone()).unwrap_or_default();
+            found.push((entry, Reason::Entry { key: key.text().to_owned(), by }));
+            false
+        });
+        if from == found.len() {
+            return;
+        }
+    }
+}
+
+/// Of the entries of a group, the one with the highest order; among equals, the first.
+fn one_per_group<'a>(
+    found: Vec<(&'a Entry, Reason)>,
+    passed: &mut Vec<Passed>,
+) -> Vec<(&'a Entry, Reason)> {
+    let mut best: HashMap<&str, &Entry> = HashMap::new();
+    for (entry, _) in &found {
+        for group in &entry.groups {
+            let first = best.entry(group).or_insert(entry);
+            if entry.order > first.order {
+                *first = entry;
+            }
+        }
+    }
+    let mut kept = Vec::with_capacity(found.len());
+    for (entry, reason) in found {
+        let better = entry.groups.iter().find_map(|group| {
+            best.get(group.as_str()).filter(|best| best.id != entry.id).map(|best| (group, best))
+        });
+        match better {
+            None => kept.push((entry, reason)),
+            Some((group, best)) => passed.push(Passed {
+                id: entry.id.clone(),
+                why: format!("{} of the group {group:?} is told instead", best.id),
+            }),
+        }
+    }
+    kept
+}
+
+/// Keeps what the budget has room for: constant entries first, then by priority.
+fn within_budget<'a>(
+    found: Vec<(&'a Entry, Reason)>,
+    budget: Option<usize>,
+    activation: &mut Activation<'a>,
+) {
+    let mut left = budget.unwrap_or(usize::MAX);
+    let mut ranked = found;
+    ranked.sort_by_key(|(entry, _)| (!entry.constant, -i128::from(entry.priority)));
+    let mut full = false;
+    let mut told = HashSet::new();
+    for (entry, reason) in ranked {
+        let tokens = if full { None } else { tokens::count_up_to(&entry.content, left) };
+        match tokens {
+            Some(tokens) => {
+                left -= tokens;
+                if told.insert(entry.id.as_str()) {
+                    activation.active.push(Active { entry, reason, tokens });
+                }
+            }
+            None => {
+                full = true;
+                let budget = budget.unwrap_or_default();
+                let why = format!("the lorebook's budget of {budget} tokens is used up");
+                activation.passed.push(Passed { id: entry.id.clone(), why });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn book(text: &str) -> Lorebook {
+        Lorebook::read(text.as_bytes(), "book").unwrap()
+    }
+
+    fn ids(book: &Lorebook, recent: &[&str]) -> Vec<String> {
+        let activation = activate(book, recent, &Scan::default());
+        activation.active.iter().map(|active| active.entry.id.clone()).collect()
+    }
+
+    /// A world info file with entries that have these fields besides their content.
+    fn world(entries: &[&str]) -> Lorebook {
+        let entries: Vec<String> = (0..)
+            .zip(entries)
+            .map(|(uid, fields): (usize, _)| {
+                format!(r#""{uid}": {{"uid": {uid}, "content": "text {uid}", {fields}}}"#)
+            })
+            .collect();
+        book(&format!(r#"{{"entries": {{{}}}}}"#, entries.join(", ")))
+    }
+
+    #[track_caller]
+    fn check(fields: &str, said: &[&str], expect: bool) {
+        let world = world(&[fields]);
+        assert_eq!(!ids(&world, said).is_empty(), expect, "{fields} in {said:?}");
+    }
+
+    #[test]
+    fn keys_make_entries_turn_up() {
+        check(r#""key": ["cat"]"#, &["a Cat"], true);
+        check(r#""key": ["cat"]"#, &["a dog"], false);
+        check(r#""key": ["cat"]"#, &[], false);
+        check(r#""key": []"#, &["cat"], false);
+        check(r#""key": ["", " "]"#, &["cat"], false);
+        check(r#""key": ["dog", "cat"]"#, &["a cat"], true);
+        check(r#""key": ["cat"], "disable": true"#, &["cat"], false);
+        check(r#""key": [], "constant": true"#, &[], true);
+        check(r#""key": ["Cat"], "caseSensitive": true"#, &["cat"], false);
+        check(r#""key": ["cat"], "matchWholeWords": true"#, &["cathedral"], false);
+        check(r#""key": ["王都"], "matchWholeWords": true"#, &["王都へ行く"], true);
+        check(r#""key": ["/c.t/i"]"#, &["CUT"], true);
+    }
+
+    #[test]
+    fn secondary_keys_do_what_their_logic_says() {
+        for (logic, one, both, none) in [
+            (0, true, true, false),
+            (1, true, false, true),
+            (2, false, false, true),
+            (3, false, true, false),
+        ] {
+            let fields = format!(
+                r#""key": ["cat"], "keysecondary": ["red", "big"], "selective": true, "selectiveLogic": {logic}"#
+            );
+            check(&fields, &["a red cat"], one);
+            check(&fields, &["a big red cat"], both);
+            check(&fields, &["a cat"], none);
+            check(&fields, &["big red"], false);
+        }
+        check(r#""key": ["cat"], "keysecondary": ["red"], "selective": false"#, &["cat"], true);
+        check(r#""key": ["cat"], "keysecondary": [], "selective": true"#, &["cat"], true);
+    }
+
+    #[test]
+    fn only_the_newest_texts_are_searched() {
+        let said = ["1", "2", "3", "4", "cat"];
+        check(r#""key": ["cat"]"#, &said, false);
+        check(r#""key": ["cat"]"#, &said[1..], true);
+        check(r#""key": ["cat"], "scanDepth": 5"#, &said, true);
+        check(r#""key": ["3"], "scanDepth": 2"#, &said, false);
+        check(r#""key": ["cat"], "scanDepth": 0"#, &["cat"], false);
+    }
+
+    #[test]
+    fn entries_activate_others_as_far_as_they_may() {
+        let chain = |fields: &str, recursive: bool| {
+            let text = format!(
+                r#"{{"recursive_scanning": {recursive}, "entries": [
+                {{"id": 1, "keys": ["a"], "content": "leads to b"}},
+                {{"id": 2, "keys": ["b"], "content": "leads to c", {fields}}},
+                {{"id": 3, "keys": ["to c"], "content": "the end, a"}}]}}"#
+            );
+            ids(&book(&text), &["a"]).join(" ")
+        };
+        assert_eq!(chain(r#""enabled": true"#, true), "1 2 3");
+        assert_eq!(chain(r#""enabled": true"#, false), "1");
+        assert_eq!(chain(r#""extensions": {"exclude_recursion": true}"#, true), "1");
+        assert_eq!(chain(r#""extensions": {"prevent_recursion": true}"#, true), "1 2");
+        let waits = r#"{"recursive_scanning": true, "entries": [{"id": 1, "keys": ["a"], "content": "x",
+            "extensions": {"delay_until_recursion": true}}, {"id": 2, "keys": ["c"], "content": "has a"}]}"#;
+        assert_eq!(ids(&book(waits), &["a"]).join(" "), "");
+        assert_eq!(ids(&book(waits), &["c"]).join(" "), "2 1");
+    }
+
+    #[test]
+    fn chains_end_after_so_many_steps() {
+        let entries: Vec<String> = (0..50)
+            .map(|n| format!(r#"{{"id": {n}, "keys": ["<{n}>"], "content": "<{}>"}}"#, n + 1))
+            .collect();
+        let text = format!(r#"{{"recursive_scanning": true, "entries": [{}]}}"#, entries.join(","));
+        assert_eq!(ids(&book(&text), &["<0>"]).len(), 9);
+    }
+
+    #[test]
+    fn reasons_are_told() {
+        let book = book(
+            r#"{"recursive_scanning": true, "entries": [
+            {"id": "c", "keys": [], "constant": true, "content": "see x"},
+            {"id": "s", "keys": ["Cat"], "content": "y"}, {"id": "e", "keys": ["x"], "content": "z"}]}"#,
+        );
+        let activation = activate(&book, &["hm", "the cat"], &Scan::default());
+        let reasons: Vec<&Reason> = activation.active.iter().map(|it| &it.reason).collect();
+        let said = Reason::Said { key: "Cat".to_owned(), depth: 1 };
+        let entry = Reason::Entry { key: "x".to_owned(), by: "c".to_owned() };
+        assert_eq!(reasons, [&Reason::Constant, &said, &entry]);
+    }
+
+    #[test]
+    fn the_budget_keeps_constants_and_priorities_and_tells_what_is_passed() {
+        let book = book(
+            r#"{"token_budget": 6, "entries": [
+            {"id": "low", "keys": ["a"], "content": "one two", "priority": 1, "insertion_order": 1},
+            {"id": "high", "keys": ["a"], "content": "one two", "priority": 9, "insertion_order": 3},
+            {"id": "always", "keys": [], "constant": true, "content": "one two", "priority": 0, "insertion_order": 2},
+            {"id": "mid", "keys": ["a"], "content": "one two three", "priority": 5}]}"#,
+        );
+        assert_eq!(ids(&book, &["a"]), ["always", "high"]);
+        let passed = activate(&book, &["a"], &Scan::default()).passed;
+        let passed: Vec<&str> = passed.iter().map(|passed| passed.id.as_str()).collect();
+        assert_eq!(passed, ["mid", "low"]);
+    }
+
+    #[test]
+    fn one_entry_of_a_group_is_told() {
+        let world = world(&[
+            r#""key": ["a"], "group": "g", "order": 1"#,
+            r#""key": ["a"], "group": "g, h", "order": 2"#,
+            r#""key": ["a"], "order": 3"#,
+            r#""key": ["a"], "group": "h", "order": 2"#,
+        ]);
+        assert_eq!(ids(&world, &["a"]), ["1", "2"]);
+        assert_eq!(activate(&world, &["a"], &Scan::default()).passed.len(), 2);
+    }
+
+    #[test]
+    fn the_end_of_a_very_long_text_is_searched() {
+        let long = "漢".repeat(MOST_SEARCHED);
+        check(r#""key": ["cat"]"#, &[&format!("{long}cat")], true);
+        check(r#""key": ["cat"]"#, &[&format!("cat{long}")], false);
+    }
+}

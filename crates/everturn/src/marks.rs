@@ -1,0 +1,237 @@
+//! Marks of sessions whose layout has no place for them: one document in the directory of the session.
+//!
+//! `everturn.marks.json`: `{"marks": [{"id", "kind", "name", "description", "turn", "entry", "time"}]}`.
+//! What the document holds besides stays as it is.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::document::{Document, Segment, Style};
+use crate::finding::{Code, Finding};
+use crate::layout::LayoutError;
+use crate::names::{FilePath, Name};
+use crate::store::{Expect, Fingerprint, Secrecy, Step, Store, StoreError};
+use crate::view::{Mark, MarkKind, NewMark};
+
+/// The name of the document.
+pub(crate) const FILE: &str = "everturn.marks.json";
+
+/// The member of the document that has the marks.
+const MARKS: Segment<'static> = Segment::Key("marks");
+
+/// How many bytes the name of a mark and its description may have.
+const LONGEST: usize = 10_000;
+
+/// The document in a session's directory.
+pub(crate) fn file(dir: &FilePath) -> FilePath {
+    Name::parse(FILE).map_or_else(|_| dir.clone(), |name| dir.join(&name))
+}
+
+/// The marks of a session, in the order of their turns.
+pub(crate) fn read(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Mark>, LayoutError> {
+    let mut marks = Marks::open(store, dir)?.list()?;
+    marks.sort_by_key(|mark| mark.turn);
+    Ok(marks)
+}
+
+/// The document with the marks up to a turn only; nothing, if it stays as it is. A document that makes no sense
+/// stays as it is.
+pub(crate) fn cut(bytes: &[u8], turn: u64) -> Option<Vec<u8>> {
+    let mut document = Document::parse_like(bytes, &Style::PRETTY_RAW_LINE).ok()?;
+    let list = document.value(&[MARKS]).ok()??;
+    let mut changed = false;
+    for (index, mark) in list.as_array()?.iter().enumerate().rev() {
+        if mark.get("turn").and_then(Value::as_u64).is_some_and(|of| of > turn) {
+            changed |= document.remove(&[MARKS, Segment::Index(index)]).ok()?;
+        }
+    }
+    changed.then(|| document.into_bytes())
+}
+
+/// As [`cut`], for the document of a session, if it has one.
+pub(crate) fn left(
+    store: &Arc<dyn Store>,
+    dir: &FilePath,
+    turn: u64,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    match store.read(&file(dir), 0..u64::MAX) {
+        Ok(bytes) => Ok(cut(&bytes, turn)),
+        Err(StoreError::Missing { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What is wrong with the marks of a session whose last turn is `last`.
+pub(crate) fn findings(
+    store: &Arc<dyn Store>,
+    dir: &FilePath,
+    last: u64,
+) -> Result<Vec<Finding>, StoreError> {
+    let file = file(dir);
+    let bytes = match store.read(&file, 0..u64::MAX) {
+        Ok(bytes) => bytes,
+        Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let document = match Document::parse_like(&bytes, &Style::PRETTY_RAW_LINE) {
+        Ok(document) => document,
+        Err(error) => return Ok(vec![error.finding(&file)]),
+    };
+    let mut findings = document.findings(&file);
+    let mut note = |code: Code, message: String| {
+        findings.push(Finding { file: file.clone(), line: None, offset: None, code, message });
+    };
+    match (Marks { file: file.clone(), document, expect: Expect::Anything }).list() {
+        Err(error) => note(Code::BadDocument, error.to_string()),
+        Ok(marks) => {
+            for mark in marks.iter().filter(|mark| mark.turn > last) {
+                let Mark { id, turn, .. } = mark;
+                note(
+                    Code::UnknownReference,
+                    format!("{id:?} marks turn {turn}, but turn {last} is the last"),
+                );
+            }
+        }
+    }
+    Ok(findings)
+}
+
+/// The document, as it is and as it will be.
+pub(crate) struct Marks {
+    file: FilePath,
+    document: Document,
+    expect: Expect,
+}
+
+impl Marks {
+    pub(crate) fn open(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Marks, LayoutError> {
+        let file = file(dir);
+        let damaged =
+            |reason: &dyn std::fmt::Display| LayoutError::damaged(format!("{file}: {reason}"));
+        let (document, expect) = match store.read(&file, 0..u64::MAX) {
+            Ok(bytes) => {
+                let document = Document::parse_like(&bytes, &Style::PRETTY_RAW_LINE);
+                let document = document.map_err(|error| damaged(&error))?;
+                (document, Expect::Content(Fingerprint::of(&bytes)))
+            }
+            Err(StoreError::Missing { .. }) => {
+                let document = Document::new(&json!({"marks": []}), Style::PRETTY_RAW_LINE);
+                (document.map_err(|error| damaged(&error))?, Expect::Absent)
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Marks { file, document, expect })
+    }
+
+    fn damaged(&self, reason: impl std::fmt::Display) -> LayoutError {
+        LayoutError::damaged(format!("{}: {reason}", self.file))
+    }
+
+    /// The marks in the order in which they were made.
+    pub(crate) fn list(&self) -> Result<Vec<Mark>, LayoutError> {
+        let list = self.document.value(&[MARKS]).map_err(|error| self.damaged(error))?;
+        let Some(Value::Array(list)) = list else {
+            return Err(self.damaged("it has no array \"marks\""));
+        };
+        let mark = |(index, mark): (usize, &Value)| {
+            mark_of(mark).ok_or_else(|| {
+                self.damaged(format!("mark {} lacks an id, a name or a turn", index + 1))
+            })
+        };
+        list.iter().enumerate().map(mark).collect()
+    }
+
+    /// A mark in a session whose last turn is `last`, and the step that makes it.
+    pub(crate) fn add(
+        mut self,
+        new: &NewMark,
+        last: u64,
+        now: Timestamp,
+    ) -> Result<(Mark, Step), LayoutError> {
+        let turn = new.turn.unwrap_or(last);
+        if turn > last {
+            return Err(LayoutError::NoTurn { turn, first: 0, last });
+        }
+        if new.name.trim().is_empty() {
+            return Err(LayoutError::request("a mark needs a name"));
+        }
+        if new.name.len() > LONGEST || new.description.len() > LONGEST {
+            return Err(LayoutError::request(format!(
+                "names and descriptions of marks have at most {LONGEST} bytes"
+            )));
+        }
+        let numbers = self.list()?;
+        let numbers = numbers.iter().filter_map(|mark| mark.id.strip_prefix("mark-")?.parse().ok());
+        let number = numbers.max().unwrap_or(0_u64).saturating_add(1);
+        let mark = Mark {
+            id: format!("mark-{number}"),
+            kind: new.kind.clone(),
+            name: new.name.trim().to_owned(),
+            description: new.description.clone(),
+            turn,
+            entry: new.entry.clone(),
+            time: Some(now),
+        };
+        let value = json!({
+            "id": mark.id,
+            "kind": mark.kind.as_str(),
+            "name": mark.name,
+            "description": mark.description,
+            "turn": mark.turn,
+            "entry": mark.entry,
+            "time": now.to_string(),
+        });
+        self.document.push(&[MARKS], &value).map_err(|error| self.damaged(error))?;
+        Ok((mark, self.into_step()))
+    }
+
+    /// The mark that has this id, and the step that removes it.
+    pub(crate) fn remove(mut self, id: &str) -> Result<(Mark, Step), LayoutError> {
+        let marks = self.list()?;
+        let found = marks.into_iter().enumerate().find(|(_, mark)| mark.id == id);
+        let (index, mark) =
+            found.ok_or_else(|| LayoutError::request(format!("there is no mark {id:?}")))?;
+        let path = [MARKS, Segment::Index(index)];
+        self.document.remove(&path).map_err(|error| LayoutError::damaged(error.to_string()))?;
+        Ok((mark, self.into_step()))
+    }
+
+    fn into_step(self) -> Step {
+        let (file, expect, bytes) = (self.file, self.expect, self.document.into_bytes());
+        Step::Replace { file, expect, bytes, secrecy: Secrecy::Usual }
+    }
+}
+
+fn mark_of(value: &Value) -> Option<Mark> {
+    let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    Some(Mark {
+        id: text("id")?,
+        kind: MarkKind::parse(&text("kind").unwrap_or_else(|| "bookmark".to_owned())),
+        name: text("name")?,
+        description: text("description").unwrap_or_default(),
+        turn: value.get("turn")?.as_u64()?,
+        entry: text("entry"),
+        time: text("time").and_then(|time| time.parse().ok()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_of_later_turns_go_and_everything_else_stays() {
+        let text = "{\"own\": 1.50, \"marks\": [{\"id\": \"a\", \"name\": \"x\", \"turn\": 3},\n {\"id\": \"b\", \"turn\": 1, \"colour\": \"red\"}]}";
+        let cut_at =
+            |turn| cut(text.as_bytes(), turn).map(|bytes| String::from_utf8(bytes).unwrap());
+        assert_eq!(cut_at(3), None);
+        let left = cut_at(2).unwrap();
+        assert!(left.contains("1.50") && left.contains("\"colour\": \"red\""), "{left}");
+        assert!(!left.contains("\"a\""), "{left}");
+        for wrong in ["", "{", "[]", "{\"marks\": 1}", "{\"marks\": [{\"turn\": \"9\"}]}"] {
+            assert_eq!(cut(wrong.as_bytes(), 0), None, "{wrong}");
+        }
+    }
+}

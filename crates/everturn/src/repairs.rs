@@ -1,0 +1,292 @@
+//! Repairs, whatever the layout: changes to the files of a session, each with its original in the trash, from
+//! which they can be put back.
+
+mod undo;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use thiserror::Error;
+
+use crate::document::{Document, Style};
+use crate::finding::Finding;
+use crate::lines::{Item, Scan};
+use crate::names::{FilePath, Name, NameError, SessionId};
+use crate::store::{
+    Durability, Expect, Fingerprint, Secrecy, Step, Store, StoreError, Writer, read_if_there,
+    trash_dir,
+};
+
+pub(crate) use undo::take_back;
+
+/// One thing that a repair does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Action {
+    /// The file or directory.
+    pub file: FilePath,
+    /// What is done with it.
+    pub what: String,
+}
+
+/// What a repair has done, or would do.
+#[derive(Debug, Clone, Default)]
+pub struct Repair {
+    /// What is done, in order.
+    pub actions: Vec<Action>,
+    /// What is wrong, before the repair or after it.
+    pub findings: Vec<Finding>,
+    /// Where the originals are kept, if anything was changed.
+    pub kept: Option<FilePath>,
+}
+
+/// Why a repair could not be made or taken back. Nothing was changed.
+#[derive(Debug, Clone, Error)]
+#[non_exhaustive]
+pub enum RepairError {
+    /// The store said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A name that cannot be used.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// No repair of this session is left to be taken back.
+    #[error("there is no repair of session {id} that could be taken back")]
+    Nothing {
+        /// The session.
+        id: SessionId,
+    },
+    /// What was written after the repair would be lost.
+    #[error("{file} was changed after the repair, which can therefore not be taken back")]
+    Changed {
+        /// The file.
+        file: FilePath,
+    },
+    /// What the trash holds cannot be used.
+    #[error("{file} is damaged: {reason}")]
+    Damaged {
+        /// The file.
+        file: FilePath,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// How many bytes are changed with one commit.
+const BATCH: usize = 64 << 20;
+
+/// What a repair has done, as the trash tells it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Record {
+    session: String,
+    time: String,
+    /// When it was taken back, if it was.
+    undone: Option<String>,
+    actions: Vec<String>,
+    files: BTreeMap<String, Entry>,
+}
+
+impl Record {
+    /// The step that notes it in the trash.
+    fn step(&self, trash: &FilePath) -> Step {
+        // Texts and maps of texts can always be written.
+        let document = Document::new(self, Style::PRETTY_RAW_LINE).map(Document::into_bytes);
+        write(below(trash, RECORD), Expect::Anything, document.unwrap_or_default())
+    }
+}
+
+/// What became of one file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Entry {
+    how: How,
+    /// The content before, which the trash has, and after: length and checksum.
+    before: Option<String>,
+    after: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum How {
+    Created,
+    Replaced,
+    Moved,
+}
+
+const RECORD: &str = "repair.json";
+
+/// A content in few digits.
+pub(crate) fn mark(bytes: &[u8]) -> String {
+    let Fingerprint { len, sum } = Fingerprint::of(bytes);
+    format!("{len}:crc64:{sum:016x}")
+}
+
+/// A place in the trash that nobody has used, for what a repair of a session takes away.
+pub(crate) fn new_place(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    now: Timestamp,
+) -> Result<FilePath, RepairError> {
+    free_place(store, id, "repair", now)
+}
+
+/// A place in the trash that nobody has used, for what is `done` to a session.
+pub(crate) fn free_place(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    done: &str,
+    now: Timestamp,
+) -> Result<FilePath, RepairError> {
+    let stamp = now.strftime("%Y%m%dT%H%M%SZ").to_string();
+    let mut name = format!("{stamp}-{id}-{done}");
+    let mut number = 1;
+    loop {
+        let place = trash_dir().join(&Name::parse(&name)?);
+        if store.stat(&place)?.is_none() {
+            return Ok(place);
+        }
+        number += 1;
+        name = format!("{stamp}-{id}-{done}-{number}");
+    }
+}
+
+/// Where the trash keeps a file.
+pub(crate) fn kept(trash: &FilePath, file: &FilePath) -> FilePath {
+    file.as_str().split('/').fold(trash.clone(), |dir, name| below(&dir, name))
+}
+
+/// The path of a name that is known to be good.
+fn below(dir: &FilePath, name: &str) -> FilePath {
+    Name::parse(name).map_or_else(|_| dir.clone(), |name| dir.join(&name))
+}
+
+fn write(file: FilePath, expect: Expect, bytes: Vec<u8>) -> Step {
+    Step::Replace { file, expect, bytes, secrecy: Secrecy::Usual }
+}
+
+/// Collects changes and commits them together with their originals.
+pub(crate) struct Keeper<'a> {
+    store: &'a Arc<dyn Store>,
+    writer: &'a dyn Writer,
+    trash: &'a FilePath,
+    record: Record,
+    /// What is to be written, and what is to be moved away, in the next commit.
+    writes: BTreeMap<FilePath, Vec<u8>>,
+    moves: Vec<FilePath>,
+    size: usize,
+}
+
+impl<'a> Keeper<'a> {
+    pub(crate) fn new(
+        store: &'a Arc<dyn Store>,
+        writer: &'a dyn Writer,
+        trash: &'a FilePath,
+        id: &SessionId,
+        actions: &[Action],
+        now: Timestamp,
+    ) -> Keeper<'a> {
+        let actions = actions.iter().map(|action| format!("{}: {}", action.file, action.what));
+        let record = Record {
+            session: id.to_string(),
+            time: now.to_string(),
+            undone: None,
+            actions: actions.collect(),
+            files: BTreeMap::new(),
+        };
+        Keeper { store, writer, trash, record, writes: BTreeMap::new(), moves: Vec::new(), size: 0 }
+    }
+
+    /// The content that a file has, or will have.
+    pub(crate) fn content(&self, file: &FilePath) -> Result<Option<Vec<u8>>, StoreError> {
+        match self.writes.get(file) {
+            Some(bytes) => Ok(Some(bytes.clone())),
+            None => Ok(read_if_there(self.store, file)?),
+        }
+    }
+
+    /// Gives a file a new content.
+    pub(crate) fn write(&mut self, file: &FilePath, bytes: Vec<u8>) -> Result<(), StoreError> {
+        self.size += bytes.len();
+        self.moves.retain(|moved| moved != file);
+        self.writes.insert(file.clone(), bytes);
+        if self.size > BATCH { self.flush() } else { Ok(()) }
+    }
+
+    /// Moves a file out of the session.
+    pub(crate) fn discard(&mut self, file: &FilePath) {
+        if !self.moves.contains(file) && !self.writes.contains_key(file) {
+            self.moves.push(file.clone());
+        }
+    }
+
+    /// Commits what was collected.
+    pub(crate) fn flush(&mut self) -> Result<(), StoreError> {
+        self.size = 0;
+        let (writes, moves) = (std::mem::take(&mut self.writes), std::mem::take(&mut self.moves));
+        let mut steps = Vec::new();
+        for (file, bytes) in writes {
+            self.write_steps(&file, bytes, &mut steps)?;
+        }
+        for file in moves {
+            // What is there no longer need not be moved away.
+            let Some(before) = read_if_there(self.store, &file)? else { continue };
+            let entry = Entry { how: How::Moved, before: Some(mark(&before)), after: None };
+            self.record.files.insert(file.to_string(), entry);
+            steps.push(Step::Rename { to: kept(self.trash, &file), from: file });
+        }
+        if steps.is_empty() {
+            return Ok(());
+        }
+        steps.push(self.record.step(self.trash));
+        self.writer.commit(steps, Durability::Synced)?;
+        Ok(())
+    }
+
+    fn write_steps(
+        &mut self,
+        file: &FilePath,
+        bytes: Vec<u8>,
+        steps: &mut Vec<Step>,
+    ) -> Result<(), StoreError> {
+        let before = read_if_there(self.store, file)?;
+        if before.as_deref() == Some(&bytes) {
+            return Ok(());
+        }
+        let after = Some(mark(&bytes));
+        let expect = before
+            .as_ref()
+            .map_or(Expect::Absent, |before| Expect::Content(Fingerprint::of(before)));
+        match self.record.files.get_mut(file.as_str()) {
+            // The original is kept already.
+            Some(entry) => entry.after = after,
+            None => {
+                let how = if before.is_some() { How::Replaced } else { How::Created };
+                let entry = Entry { how, before: before.as_deref().map(mark), after };
+                self.record.files.insert(file.to_string(), entry);
+                if let Some(before) = before {
+                    steps.push(write(kept(self.trash, file), Expect::Absent, before));
+                }
+            }
+        }
+        steps.push(write(file.clone(), expect, bytes));
+        Ok(())
+    }
+}
+
+/// The records of a log, each on its own line, byte for byte as they were.
+pub(crate) fn own_lines(path: &FilePath, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let first = bytes.iter().position(|byte| *byte == b'\n');
+    let crlf = first.and_then(|at| bytes.get(at.checked_sub(1)?)) == Some(&b'\r');
+    let end: &[u8] = if crlf { b"\r\n" } else { b"\n" };
+    let mut out = Vec::with_capacity(bytes.len());
+    let scan = Scan::new(bytes, path.clone()).largest_text(0).forward();
+    for item in scan.map_err(StoreError::io("read", path))? {
+        let Item::Record(record) = item.map_err(StoreError::io("read", path))? else { continue };
+        let start = usize::try_from(record.offset).unwrap_or(usize::MAX);
+        let length = usize::try_from(record.length).unwrap_or(0);
+        out.extend_from_slice(bytes.get(start..start.saturating_add(length)).unwrap_or_default());
+        out.extend_from_slice(end);
+    }
+    Ok(out)
+}

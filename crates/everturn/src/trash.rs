@@ -1,0 +1,234 @@
+//! What was thrown away, until somebody wants it back, or gone; for every layout whose sessions are directories.
+//!
+//! `.everturn/trash/<stamp>-<id>/` holds the directory or the archive of a session under its path below the
+//! root, so that everybody can see where it belongs.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::{Timestamp, ToSpan};
+use thiserror::Error;
+
+use crate::disk::Kind;
+use crate::names::{FilePath, Name, NameError, SessionId};
+use crate::store::{Durability, Step, Store, StoreError, trash_dir};
+
+/// How the name of something in the trash begins.
+const STAMP: &str = "%Y%m%dT%H%M%SZ";
+
+/// The paths where a session of an id may be; the layout knows them.
+pub(crate) type Homes = fn(&SessionId) -> Result<Vec<FilePath>, NameError>;
+
+/// Why something cannot be thrown away, taken out or removed.
+#[derive(Debug, Clone, Error)]
+pub(crate) enum TrashError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Name(#[from] NameError),
+    #[error("there is no {name} in the trash")]
+    NotInTrash { name: String },
+    #[error("there is a session {id} already, in {place}")]
+    Taken { id: SessionId, place: FilePath },
+    #[error("{file} is damaged: {reason}")]
+    Damaged { file: FilePath, reason: String },
+    #[error("{what}")]
+    Refused { what: String },
+}
+
+/// The name of something in the trash: when it was thrown away, and which session it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TrashName {
+    /// When it was thrown away, to the second.
+    pub time: Timestamp,
+    /// The session.
+    pub id: SessionId,
+}
+
+impl TrashName {
+    /// Reads a name such as `20260101T100000Z-session-abc123`.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<TrashName> {
+        let (time, id) = name.split_once('-')?;
+        let time = jiff::civil::DateTime::strptime(STAMP, time).ok()?;
+        let time = time.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp();
+        let parsed = TrashName { time, id: SessionId::parse(id).ok()? };
+        (parsed.to_string() == name).then_some(parsed)
+    }
+
+    pub(crate) fn place(&self) -> Result<FilePath, NameError> {
+        Ok(trash_dir().join(&Name::parse(&self.to_string())?))
+    }
+}
+
+impl fmt::Display for TrashName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.time.strftime(STAMP), self.id)
+    }
+}
+
+/// Something in the trash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trashed {
+    /// Its name.
+    pub name: TrashName,
+    /// Where it belongs.
+    pub path: FilePath,
+}
+
+impl Trashed {
+    /// Where it is now.
+    fn now_at(&self) -> Result<FilePath, NameError> {
+        let at = format!("{}/{}", self.name.place()?.as_str(), self.path.as_str());
+        FilePath::parse(&at)
+    }
+}
+
+/// The names in a directory, which may be missing.
+pub(crate) fn names(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, StoreError> {
+    match store.list(dir) {
+        Ok(listing) => Ok(listing.entries.iter().map(|entry| dir.join(&entry.name)).collect()),
+        Err(StoreError::Missing { .. }) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Everything in the trash that has a name, whatever layout it is of.
+pub(crate) fn all_names(store: &Arc<dyn Store>) -> Result<Vec<TrashName>, StoreError> {
+    let names = names(store, &trash_dir())?;
+    let parsed = names.iter().filter_map(|place| TrashName::parse(place.name()?.as_str()));
+    Ok(parsed.collect())
+}
+
+/// A place in the trash that is free. Two that are thrown away in the same second get different seconds.
+pub(crate) fn free_place(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    now: Timestamp,
+) -> Result<TrashName, TrashError> {
+    let mut name = TrashName { time: now, id: id.clone() };
+    while store.stat(&name.place()?)?.is_some() {
+        let next = name.time.checked_add(1.second());
+        name.time = next.map_err(|error| TrashError::Refused { what: error.to_string() })?;
+    }
+    Ok(name)
+}
+
+/// The step that throws away what is at `path`, and what it becomes there.
+pub(crate) fn throw_away(place: &TrashName, path: &FilePath) -> Result<(Trashed, Step), NameError> {
+    // Read back as it was written, so that it is the same as one that is listed.
+    let name = TrashName::parse(&place.to_string()).unwrap_or_else(|| place.clone());
+    let trashed = Trashed { name, path: path.clone() };
+    let step = Step::Rename { from: path.clone(), to: trashed.now_at()? };
+    Ok((trashed, step))
+}
+
+/// What is in the trash, oldest first.
+pub(crate) fn trashed(store: &Arc<dyn Store>, homes: Homes) -> Result<Vec<Trashed>, TrashError> {
+    let mut found = Vec::new();
+    for name in all_names(store)? {
+        found.extend(look_into(store, &name, homes)?);
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+/// What a place in the trash holds; nothing if it is of another layout, or was restored by a process that died
+/// before it could tidy up.
+fn look_into(
+    store: &Arc<dyn Store>,
+    name: &TrashName,
+    homes: Homes,
+) -> Result<Option<Trashed>, TrashError> {
+    let place = name.place()?;
+    for path in homes(&name.id)? {
+        let trashed = Trashed { name: name.clone(), path };
+        if store.stat(&trashed.now_at()?)?.is_some() {
+            return Ok(Some(trashed));
+        }
+    }
+    for path in homes(&name.id)? {
+        let Some(top) = path.as_str().split('/').next() else { continue };
+        let top = place.join(&Name::parse(top)?);
+        if store.stat(&top)?.is_some_and(|stat| stat.kind != Kind::Dir) {
+            return Err(TrashError::Damaged { file: top, reason: "it is a file".to_owned() });
+        }
+    }
+    Ok(None)
+}
+
+/// Puts something back where it belongs. Its session must not exist anywhere else meanwhile.
+pub(crate) fn restore(
+    store: &Arc<dyn Store>,
+    name: &TrashName,
+    homes: Homes,
+) -> Result<Trashed, TrashError> {
+    let (id, place) = (&name.id, name.place()?);
+    let scopes: Vec<FilePath> = homes(id)?.into_iter().chain([place.clone()]).collect();
+    let writer = store.lock(&scopes)?;
+    let missing = || TrashError::NotInTrash { name: name.to_string() };
+    let trashed = look_into(store, name, homes)?.ok_or_else(missing)?;
+    for home in homes(id)? {
+        if store.stat(&home)?.is_some() {
+            return Err(TrashError::Taken { id: id.clone(), place: home });
+        }
+    }
+    let back = Step::Rename { from: trashed.now_at()?, to: trashed.path.clone() };
+    writer.commit(vec![back], Durability::Synced)?;
+    // Only empty directories are left of it, which nobody takes for anything.
+    writer.commit(vec![Step::Remove { path: place }], Durability::Written)?;
+    writer.release()?;
+    Ok(trashed)
+}
+
+/// What is in the trash under these names, with its bytes.
+pub(crate) fn sizes(
+    store: &Arc<dyn Store>,
+    names: &[TrashName],
+    homes: Homes,
+) -> Result<Vec<(Trashed, u64)>, TrashError> {
+    let mut entries = Vec::new();
+    for name in names {
+        let missing = || TrashError::NotInTrash { name: name.to_string() };
+        let trashed = look_into(store, name, homes)?.ok_or_else(missing)?;
+        let bytes = size_of(store, trashed.now_at()?)?;
+        entries.push((trashed, bytes));
+    }
+    Ok(entries)
+}
+
+/// The bytes of a file, or of all files in a directory.
+fn size_of(store: &Arc<dyn Store>, path: FilePath) -> Result<u64, StoreError> {
+    let (mut waiting, mut bytes) = (vec![path], 0);
+    while let Some(path) = waiting.pop() {
+        match store.stat(&path)? {
+            Some(stat) if stat.kind == Kind::Dir => waiting.extend(names(store, &path)?),
+            Some(stat) => bytes += stat.len,
+            None => {}
+        }
+    }
+    Ok(bytes)
+}
+
+/// Removes for good what somebody has looked at, in one commit. What has changed since then is not removed, and
+/// neither is anything else.
+pub(crate) fn purge(
+    store: &Arc<dyn Store>,
+    entries: &[(Trashed, u64)],
+    homes: Homes,
+) -> Result<(), TrashError> {
+    let places = entries.iter().map(|(trashed, _)| trashed.name.place());
+    let places: Vec<FilePath> = places.collect::<Result<_, _>>()?;
+    if places.is_empty() {
+        return Ok(());
+    }
+    let writer = store.lock(&places)?;
+    let names: Vec<TrashName> = entries.iter().map(|(trashed, _)| trashed.name.clone()).collect();
+    if sizes(store, &names, homes)? != entries {
+        let what = "the trash has changed since it was looked at".to_owned();
+        return Err(TrashError::Refused { what });
+    }
+    let steps = places.into_iter().map(|path| Step::Remove { path }).collect();
+    writer.commit(steps, Durability::Synced)?;
+    Ok(writer.release()?)
+}

@@ -1,0 +1,148 @@
+//! Marks of sessions, for every layout that keeps them in a document of their own.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+
+use everturn::layout::{self, Layout, LayoutError};
+use everturn::names::FilePath;
+use everturn::store::{Durability, Expect, MemoryStore, Secrecy, Step, Store};
+use everturn::view::{Forking, Mark, MarkKind, New, NewMark, Place};
+use jiff::Timestamp;
+
+fn now() -> Timestamp {
+    "2026-01-01T10:00:00Z".parse().unwrap()
+}
+
+/// A layout with a session of three turns.
+struct Case {
+    layout: &'static dyn Layout,
+    store: Arc<dyn Store>,
+    place: Place,
+}
+
+fn case(name: &str, turn: &str) -> Case {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let layout = layout::find(name).unwrap();
+    let mut editor = layout.create(&store, &New::with_id("session-one"), now()).unwrap();
+    for _ in 0..3 {
+        editor.append(turn, now()).unwrap();
+    }
+    let place = editor.place();
+    editor.close(now()).unwrap();
+    Case { layout, store, place }
+}
+
+fn cases() -> [Case; 2] {
+    [
+        case("game", r#"{"actor": "player", "narration": "On."}"#),
+        case("campaign", r#"{"user_input": "on", "assistant_text": "Silence."}"#),
+    ]
+}
+
+impl Case {
+    fn add(&self, name: &str, turn: u64) -> Result<Mark, LayoutError> {
+        let new = NewMark { turn: Some(turn), ..NewMark::bookmark(name) };
+        self.layout.add_mark(&self.store, &self.place, &new, now())
+    }
+
+    fn names(&self, place: &Place) -> Vec<String> {
+        let marks = self.layout.open(&self.store, place).unwrap().marks().unwrap();
+        marks.into_iter().map(|mark| format!("{} {} {}", mark.id, mark.turn, mark.name)).collect()
+    }
+
+    fn file(&self) -> FilePath {
+        FilePath::parse(&format!("{}/everturn.marks.json", self.place.path)).unwrap()
+    }
+
+    fn put(&self, text: &str) {
+        let writer = self.store.lock(&[self.file()]).unwrap();
+        let (file, bytes) = (self.file(), text.as_bytes().to_vec());
+        let (expect, secrecy) = (Expect::Anything, Secrecy::Usual);
+        let step = Step::Replace { file, expect, bytes, secrecy };
+        writer.commit(vec![step], Durability::Synced).unwrap();
+        writer.release().unwrap();
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.store.read(&self.file(), 0..u64::MAX).unwrap()).unwrap()
+    }
+}
+
+#[test]
+fn marks_are_listed_by_turn_and_removed_by_id() {
+    for case in cases() {
+        assert!(case.names(&case.place).is_empty());
+        case.add("late", 3).unwrap();
+        case.add(" early ", 1).unwrap();
+        let mut editor = case.layout.edit(&case.store, &case.place).unwrap();
+        let new = NewMark {
+            kind: MarkKind::Other("omen".to_owned()),
+            description: "a crow".to_owned(),
+            entry: Some("one-3".to_owned()),
+            ..NewMark::bookmark("crow")
+        };
+        let made = editor.add_mark(&new, now()).unwrap();
+        editor.release().unwrap();
+        assert_eq!(case.names(&case.place), ["mark-2 1 early", "mark-1 3 late", "mark-3 3 crow"]);
+        let kept = case.layout.open(&case.store, &case.place).unwrap().marks().unwrap();
+        assert_eq!(kept.last(), Some(&made));
+        assert_eq!((made.kind.as_str(), made.turn, made.time), ("omen", 3, Some(now())));
+        let gone = case.layout.remove_mark(&case.store, &case.place, "mark-1", now()).unwrap();
+        assert_eq!(gone.name, "late");
+        assert_eq!(case.names(&case.place), ["mark-2 1 early", "mark-3 3 crow"]);
+        assert!(case.layout.remove_mark(&case.store, &case.place, "mark-1", now()).is_err());
+    }
+}
+
+#[test]
+fn marks_that_make_no_sense_are_refused() {
+    for case in cases() {
+        assert!(matches!(case.add("later", 4), Err(LayoutError::NoTurn { turn: 4, .. })));
+        assert!(matches!(case.add("  ", 1), Err(LayoutError::Request { .. })));
+        assert!(matches!(case.add(&"x".repeat(10_001), 1), Err(LayoutError::Request { .. })));
+        assert!(case.store.stat(&case.file()).unwrap().is_none());
+    }
+}
+
+#[test]
+fn a_damaged_document_is_an_error_and_is_never_written_over() {
+    for case in cases() {
+        for text in ["", "{", "[]", "{\"marks\": 1}", "{\"marks\": [{\"id\": \"x\"}]}"] {
+            case.put(text);
+            assert!(matches!(case.add("a", 1), Err(LayoutError::Damaged { .. })), "{text}");
+            let reader = case.layout.open(&case.store, &case.place).unwrap();
+            assert!(matches!(reader.marks(), Err(LayoutError::Damaged { .. })), "{text}");
+            assert_eq!(case.text(), text);
+        }
+    }
+}
+
+#[test]
+fn what_others_wrote_into_the_document_stays() {
+    for case in cases() {
+        case.put("{ \"own\": 1.50, \"marks\": [ {\"id\": \"a\", \"name\": \"x\", \"turn\": 2, \"colour\": \"red\"} ] }");
+        case.add("b", 1).unwrap();
+        let text = case.text();
+        assert!(text.contains("{ \"own\": 1.50, "), "{text}");
+        assert!(text.contains("\"colour\": \"red\""), "{text}");
+        assert_eq!(case.names(&case.place), ["mark-1 1 b", "a 2 x"]);
+    }
+}
+
+#[test]
+fn branches_keep_the_marks_of_their_turns() {
+    for case in cases() {
+        case.add("early", 1).unwrap();
+        case.add("late", 3).unwrap();
+        let how = Forking { id: Some("other".to_owned()), turn: Some(2) };
+        let fork = case.layout.fork(&case.store, &case.place, &how, now(), &mut |_| {}).unwrap();
+        assert_eq!(case.names(&fork.place), ["mark-1 1 early"]);
+        let how = Forking { id: Some("whole".to_owned()), turn: None };
+        let fork = case.layout.fork(&case.store, &case.place, &how, now(), &mut |_| {}).unwrap();
+        assert_eq!(case.names(&fork.place).len(), 2);
+        let branch = case.layout.rewind(&case.store, &case.place, 2, now(), &mut |_| {}).unwrap();
+        assert_eq!(case.names(&branch.place), ["mark-1 1 early", "mark-2 3 late"]);
+        assert_eq!(case.names(&case.place), ["mark-1 1 early"]);
+    }
+}
