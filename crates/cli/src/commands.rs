@@ -11,8 +11,10 @@ mod commit;
 mod complete;
 mod completions;
 mod config;
+mod context;
 mod credentials;
 mod diff;
+mod edit;
 mod fork;
 mod import;
 mod ls;
@@ -26,6 +28,7 @@ mod plan;
 mod play;
 mod project;
 mod purge;
+mod regenerate;
 mod repair;
 mod replay;
 mod restore;
@@ -83,11 +86,14 @@ registry! {
     Play => play,
     New => new,
     Append => append,
+    Edit => edit,
+    Regenerate => regenerate,
     Ls => ls,
     Show => show,
     State => state,
     Diff => diff,
     Replay => replay,
+    Context => context,
     Scene => scene,
     Campaign => campaign,
     Settings => settings,

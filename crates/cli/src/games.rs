@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use everturn::disk::{Disk, RealDisk};
 use everturn::game::GameError;
 use everturn::store::{FileStore, Store};
 
@@ -32,15 +31,4 @@ pub(crate) fn open(root: Option<&Path>) -> Result<(FileStore, Arc<dyn Store>), E
     }
     let shared: Arc<dyn Store> = Arc::new(store.clone());
     Ok((store, shared))
-}
-
-/// Opens the store to look at it.
-pub(crate) fn look(root: Option<&Path>) -> Result<Arc<dyn Store>, Error> {
-    let root = homes::root(root, None)?;
-    let failed = |cause| {
-        Error::new(Exit::Request, format!("cannot open the root {}", root.display()))
-            .caused_by(cause)
-    };
-    let disk: Arc<dyn Disk> = Arc::new(RealDisk::open(&root).map_err(failed)?);
-    Ok(Arc::new(FileStore::open_read_only(disk)?))
 }

@@ -9,8 +9,8 @@ use everturn::disk::RealDisk;
 use everturn::finding::{Code, Finding};
 use everturn::layout::{self, Editor, Layout, LayoutError, Reader};
 use everturn::names::FilePath;
-use everturn::store::{FileStore, Options, Store, StoreError};
-use everturn::view::{Place, Summary};
+use everturn::store::{FileStore, OWN_DIR, Options, Store, StoreError};
+use everturn::view::{Mark, Place, Summary};
 
 use crate::commands::Context;
 use crate::error::Error;
@@ -95,6 +95,28 @@ pub(crate) fn exit_after(findings: &[Finding]) -> Exit {
         matches!(finding.code, Code::BadLine | Code::BadRecord | Code::BadChange | Code::NotUtf8)
     };
     if findings.iter().any(is_loss) { Exit::Damaged } else { Exit::Fine }
+}
+
+/// The turn that a user means: by its number, the id of an entry, or the id or name of a mark.
+pub(crate) fn turn_meant(reader: &dyn Reader, name: &str) -> Result<u64, Error> {
+    if let Ok(number) = name.parse::<u64>() {
+        return Ok(number);
+    }
+    let marks = reader.marks()?;
+    let named = |mark: &&Mark| mark.name == name;
+    let by_id = marks.iter().find(|mark| mark.id == name);
+    let of_name = || marks.iter().find(named).filter(|_| marks.iter().filter(named).count() == 1);
+    if let Some(mark) = by_id.or_else(of_name).filter(|mark| mark.turn > 0) {
+        return Ok(mark.turn);
+    }
+    if let Some(turn) = reader.turn_of(name)? {
+        return Ok(turn);
+    }
+    let what = match marks.iter().filter(named).count() {
+        0 | 1 => format!("there is no turn, entry or mark {name:?}"),
+        count => format!("{name:?} is the name of {count} marks"),
+    };
+    Err(Error::new(Exit::Request, what).hint("everturn mark list SESSION shows the marks"))
 }
 
 impl Root {
@@ -236,16 +258,6 @@ impl Context {
         Ok(found)
     }
 
-    /// The layout of the session that `name` means, if there is one.
-    pub(crate) fn find_layout(&self, name: &str) -> Result<Option<&'static dyn Layout>, Error> {
-        let root = Root::open(&self.root_dir()?, Access::Read)?;
-        let (candidates, _) = self.places(&root)?;
-        Ok(match choose_by_id(candidates, name) {
-            Chosen::One(layout, _) => Some(layout),
-            Chosen::Several(_) | Chosen::None(_) => None,
-        })
-    }
-
     /// Finds a session of which something is to become, in a root that is open for writing.
     pub(crate) fn find_to_write(&self, name: &str) -> Result<Found, Error> {
         self.find(name, Access::Write)
@@ -283,7 +295,10 @@ impl Context {
                 .hint("everturn ls")
         };
         let real = path.canonicalize().map_err(missing)?;
-        for dir in real.ancestors().filter(|dir| dir.is_dir()) {
+        // A directory that is known as a root comes first; a file in `chats` belongs to the root above it.
+        let mut dirs: Vec<&Path> = real.ancestors().filter(|dir| dir.is_dir()).collect();
+        dirs.sort_by_key(|dir| (!dir.join(OWN_DIR).join("wal").is_dir(), dir.ends_with("chats")));
+        for dir in dirs {
             let root = Root::open(dir, Access::Read)?;
             let (candidates, _) = self.places(&root)?;
             let at = |place: &Place| is_at(&root, &real.to_string_lossy(), place);
@@ -315,19 +330,19 @@ impl Context {
             summaries.extend(found);
             findings.extend(noticed);
         }
-        // The last one to be changed comes first.
-        summaries.sort_by(|a, b| (b.updated, &a.place).cmp(&(a.updated, &b.place)));
+        newest_first(&mut summaries);
         Ok((summaries, findings))
     }
 
     /// Adds what a list by names alone does not tell, to summaries that are to be shown.
     pub(crate) fn complete(&self, root: &Root, summaries: &mut [Summary]) {
-        for summary in summaries {
+        for summary in summaries.iter_mut() {
             let layout = layout::find(summary.layout).filter(|layout| layout.lists_names_only());
             let Some(layout) = layout else { continue };
             let told = layout.summary(&root.store(), &summary.place);
             *summary = told.unwrap_or_else(|error| layout.unreadable(&summary.place, &error));
         }
+        newest_first(summaries);
     }
 
     fn latest(&self, root: &Root) -> Result<Chosen, Error> {
@@ -350,6 +365,11 @@ impl Context {
         Error::new(Exit::Request, format!("there is no session {name:?} in {place}"))
             .hint(format!("there are {names}; {} says more", self.next_command("ls")))
     }
+}
+
+/// The last one to be changed comes first.
+fn newest_first(summaries: &mut [Summary]) {
+    summaries.sort_by(|a, b| (b.updated, &a.place).cmp(&(a.updated, &b.place)));
 }
 
 type Candidate = (&'static dyn Layout, Place);

@@ -1,8 +1,8 @@
 //! What is wrong with the files of a directory, whatever program they belong to.
 //!
 //! Files named `*.jsonl` and `*.ndjson` are read as lines, files named `*.json` as documents; others are
-//! left alone. Where a directory is that of a session, a campaign, a project or plans, what its
-//! files say is looked at, too. Nothing is written, nothing stops at the first finding, and memory does not grow with
+//! left alone. Where a directory is that of a session, a campaign, a project or plans, or a file is a chat log, what
+//! they say is looked at, too. Nothing is written, nothing stops at the first finding, and memory does not grow with
 //! the files.
 
 use std::collections::BTreeSet;
@@ -12,6 +12,7 @@ use std::sync::Arc;
 mod large;
 
 use crate::campaign;
+use crate::chatlog;
 use crate::codelia;
 use crate::disk::{Access, Disk, DiskFile, Kind, read_all};
 use crate::document::Document;
@@ -226,7 +227,7 @@ impl Checker<'_> {
     }
 
     fn file(&mut self, path: &FilePath) {
-        if self.covered.contains(path) {
+        if self.covered.contains(path) || chatlog::journal_of_chat_log(&self.store, path) {
             return;
         }
         let read = match path.as_str().rsplit_once('.') {
@@ -236,10 +237,25 @@ impl Checker<'_> {
         };
         self.watch.file(path);
         self.checked.files += 1;
+        if self.chat_log(path) {
+            return;
+        }
         let done = self.disk.open(path, Access::Read).and_then(|file| read(self, path, &*file));
         if let Err(error) = done {
             self.unreadable(path, &error);
         }
+    }
+
+    /// Looks at a document as a chat log, with its journal, if it is one that can be read.
+    fn chat_log(&mut self, path: &FilePath) -> bool {
+        if !chatlog::is_document(&self.store, path).is_ok_and(|is| is) {
+            return false;
+        }
+        // What cannot be read as a chat log is looked at as a document, and says there why.
+        let Ok((findings, records)) = chatlog::check_log(&self.store, path) else { return false };
+        self.checked.records += records;
+        findings.into_iter().for_each(|finding| self.report(finding));
+        true
     }
 
     fn lines(&mut self, path: &FilePath, file: &dyn DiskFile) -> io::Result<()> {

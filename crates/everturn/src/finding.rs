@@ -152,6 +152,10 @@ codes! {
     OpenSecret = "open-secret",
     /// A setting that is not what it may be.
     BadSetting = "bad-setting",
+    /// A tag that should change a tool and was not understood; it stays in the text.
+    OddTag = "odd-tag",
+    /// A change of a tool has set something off, as its definition says.
+    Triggered = "triggered",
 }
 
 /// How much a [`Finding`] matters.
@@ -189,6 +193,7 @@ impl Code {
             | Code::SizeOverTarget
             | Code::MissingParent
             | Code::OrphanCall
+            | Code::Triggered
             | Code::NewerVersion => Severity::Warning,
             _ => Severity::Finding,
         }

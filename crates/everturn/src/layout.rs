@@ -38,8 +38,8 @@ use crate::finding::{Code, Finding};
 use crate::repairs::Repair;
 use crate::store::Store;
 use crate::view::{
-    Branch, Change, Entry, Forking, Mark, New, NewMark, Place, Places, Staged, State, Summary,
-    Trashed, Written,
+    Branch, Change, Entry, Forking, Mark, New, NewMark, Place, Places, Revision, Staged, State,
+    Summary, Trashed, Written,
 };
 
 pub use error::LayoutError;
@@ -51,6 +51,7 @@ pub static ALL: &[&dyn Layout] = &[
     &crate::campaign::CampaignLayout,
     &crate::codelia::CodeliaLayout,
     &crate::linggen::LinggenLayout,
+    &crate::chatlog::ChatLayout,
 ];
 
 /// The layout of that name.
@@ -313,6 +314,18 @@ pub trait Reader: Send {
     /// The state after a turn, or after the last one.
     fn state(&self, turn: Option<u64>) -> Result<State, LayoutError>;
 
+    /// The turn of the entry with this id, if there is one.
+    fn turn_of(&self, entry: &str) -> Result<Option<u64>, LayoutError> {
+        let mut entries = self.entries(self.turns()?)?;
+        while let Some(found) = entries.next() {
+            let found = found?;
+            if found.id == entry {
+                return Ok(Some(found.turn));
+            }
+        }
+        Ok(None)
+    }
+
     /// The marks, in the order of their turns. A layout that has no marks has none.
     fn marks(&self) -> Result<Vec<Mark>, LayoutError> {
         Ok(Vec::new())
@@ -370,6 +383,12 @@ pub trait Editor: Send {
     fn end_scene(&mut self, text: &str, now: Timestamp) -> Result<Written, LayoutError> {
         let _ = (text, now);
         Err(LayoutError::NotOffered { layout: self.layout(), what: "scenes" })
+    }
+
+    /// Does something to what was said before; what was there is kept.
+    fn revise(&mut self, how: &Revision, now: Timestamp) -> Result<Written, LayoutError> {
+        let _ = (how, now);
+        Err(LayoutError::NotOffered { layout: self.layout(), what: "changing what was said" })
     }
 
     /// Makes a mark.

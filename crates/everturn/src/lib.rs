@@ -27,6 +27,8 @@
 //! - [`game`]: game sessions of turns, changes, snapshots and scenes.
 //! - [`campaign`]: campaigns of turns, with the rules that make one.
 //! - [`codelia`]: the home of a coding agent, sessions of messages with an index.
+//! - [`markup`]: Markdown as HTML, and HTML that is safe to show.
+//! - [`chatlog`]: chat logs of messages, tool snapshots and marks.
 //! - [`chatlog_import`]: chat logs out of the database of the program that plays them.
 //! - [`linggen`]: the home of a coding agent: projects, sessions, runs, missions, plans.
 //! - [`check`]: what is wrong with the files of a directory.
@@ -92,7 +94,12 @@ pub mod campaign;
 
 pub mod codelia;
 
+pub mod markup;
+
+pub mod chatlog;
+
 pub mod chatlog_import;
+
 pub mod linggen;
 
 pub mod check;

@@ -198,7 +198,7 @@ pub(crate) fn sizes(
 }
 
 /// The bytes of a file, or of all files in a directory.
-fn size_of(store: &Arc<dyn Store>, path: FilePath) -> Result<u64, StoreError> {
+pub(crate) fn size_of(store: &Arc<dyn Store>, path: FilePath) -> Result<u64, StoreError> {
     let (mut waiting, mut bytes) = (vec![path], 0);
     while let Some(path) = waiting.pop() {
         match store.stat(&path)? {

@@ -177,6 +177,42 @@ pub struct Written {
     pub overdue: Option<String>,
 }
 
+/// Something that is done to what was said before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Revision {
+    /// The turn gets another text; the one it had is kept with it.
+    Edit {
+        /// The turn.
+        turn: u64,
+        /// Its new text.
+        text: String,
+    },
+    /// The turn is told anew; what it told is kept with it, to choose from.
+    Regenerate {
+        /// The turn.
+        turn: u64,
+        /// What it tells now.
+        text: String,
+    },
+    /// An earlier telling of the turn is taken back.
+    Choose {
+        /// The turn.
+        turn: u64,
+        /// Which of the earlier tellings, counted from 1, oldest first.
+        which: u64,
+    },
+    /// The turn is thrown away, and can be had back.
+    Delete {
+        /// The turn.
+        turn: u64,
+    },
+    /// A turn that was thrown away is taken back.
+    Restore {
+        /// The name that it has in the trash.
+        name: String,
+    },
+}
+
 /// What a new session takes over from another.
 #[derive(Debug, Clone, Default)]
 pub struct Forking {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use everturn::layout::{Editor, LayoutError};
+use serde_json::json;
 
 use super::Context;
 use crate::answer::answer;
@@ -10,7 +11,7 @@ use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::{input, settings};
 
-/// Append a turn, given as a JSON object on stdin
+/// Append a turn or a message, given as a JSON object on stdin
 ///
 /// A turn is stored whole or not at all, and the answer comes when it would survive a power cut. With
 /// --lines each line is a turn, answered as soon as it is safe; the first one that cannot be stored ends
@@ -19,6 +20,7 @@ use crate::{input, settings};
 #[command(after_help = r#"Examples:
   everturn append latest < turn.json
   everturn append session-abc123 --lines --json < turns.jsonl
+  everturn append tale --type narrator < told.txt
 
 A turn of a game:
   {"actor":"player",
@@ -34,6 +36,18 @@ A message of Codelia:
   {"role":"user","content":"List the files."}
   or {"messages":[…]} for several that are stored together.
 
+A message of Linggen:
+  {"content":"Fix the menu","from_id":"user","agent_id":"ling"}
+  Only content is needed; if it is no text, it is kept as JSON. Besides there
+  are to_id, timestamp and is_observation. Other fields are kept.
+
+A message of a chat log:
+  {"type":"npc","name":"Luna","text":"You came back."}
+  or all of its fields: id, timestamp, type, sender, content, metadata. Types are
+  system, narrator, protagonist, npc and ooc. In the text of a narrator,
+  <tool:update id="…" value="…" reason="…"> and <tool:add …> change tools, and
+  are taken out.
+
 The answer with --json:
   {"session":"session-abc123","turn":7}"#)]
 pub(crate) struct Args {
@@ -47,12 +61,26 @@ pub(crate) struct Args {
     /// How long to wait for another process that is writing to the session
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     wait: u16,
+
+    /// The input is the text of a message of this type, such as narrator
+    #[arg(long = "type", value_name = "TYPE", conflicts_with = "lines")]
+    kind: Option<String>,
+
+    /// Who says it
+    #[arg(long, value_name = "NAME", requires = "kind")]
+    name: Option<String>,
 }
 
 fn append(args: &Args, editor: &mut dyn Editor, context: &mut Context) -> Result<(), Stop> {
     let id = editor.place().id;
     if !args.lines {
-        let text = input::text()?;
+        let text = match &args.kind {
+            Some(kind) => {
+                let text = super::edit::words()?;
+                json!({"type": kind, "name": args.name, "text": text}).to_string()
+            }
+            None => input::text()?,
+        };
         let written = editor.append(&text, settings::now()).map_err(refused)?;
         return answer(context, &id, &written, "id");
     }

@@ -6,7 +6,7 @@ use super::Context;
 use crate::error::Stop;
 use crate::exit::Exit;
 use crate::json::Object;
-use crate::sessions::report;
+use crate::sessions::{report, turn_meant};
 use crate::settings;
 use crate::stages::showing;
 
@@ -18,6 +18,7 @@ use crate::stages::showing;
 #[command(after_help = r#"Examples:
   everturn fork latest
   everturn fork session-abc123 --turn 40 --id what-if
+  everturn fork tale --from 'before the gate'
 
 The answer with --json:
   {"session":"what-if","turn":40,"parent":"session-abc123","path":"…"}"#)]
@@ -29,6 +30,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     turn: Option<u64>,
 
+    /// The mark, or the id of the entry, with which the new session ends
+    #[arg(long, value_name = "MARK", conflicts_with = "turn")]
+    from: Option<String>,
+
     /// The id of the new session; without one, it is named after the other
     #[arg(long, value_name = "ID")]
     id: Option<String>,
@@ -37,7 +42,14 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let found = context.find_to_write(&args.session)?;
     let store = found.root.store();
-    let how = Forking { id: args.id.clone(), turn: args.turn };
+    let turn = match &args.from {
+        Some(name) => {
+            let reader = found.layout.open(&store, &found.place);
+            Some(turn_meant(&*reader.map_err(|error| found.failed(error))?, name)?)
+        }
+        None => args.turn,
+    };
+    let how = Forking { id: args.id.clone(), turn };
     let fork = showing("copying", |progress| {
         found.layout.fork(&store, &found.place, &how, settings::now(), progress)
     });

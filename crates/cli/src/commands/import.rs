@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use everturn::disk::RealDisk;
 use everturn::game::{Imported, Migration};
-use everturn::names::{FilePath, SessionId};
+use everturn::layout::LayoutError;
+use everturn::names::{FilePath, Name, SessionId};
 use everturn::store::{FileStore, Store};
+use everturn::{chatlog, chatlog_import};
 use serde_json::json;
 
 use super::Context;
@@ -15,16 +17,21 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::{games, settings};
 
-/// Make a game session of an old one that is a single file
+/// Take over sessions from a single file: an old game session, a chat log, or a database of chat logs
 ///
 /// The file has frames, checkpoints, a worldState and a player. Frames become turns, checkpoints become
 /// snapshots, and what has no place in a session of today is kept in its metadata and turns, and listed.
+/// A chat log (a JSON document whose type is "chat-log") is taken over byte for byte, as chats/<id>.json.
+/// The SQLite database of the program that plays chat logs becomes one chat log for each of its sessions, with the
+/// characters, lorebooks and support tools that they name.
 /// The file stays as it is. The same file is imported once, however often it is asked for.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   everturn import --root game old-session.json
-  everturn import --id second-try old-session.json")]
+  everturn import --id second-try old-session.json
+  everturn import beginning.chat-log.json
+  everturn import database.sqlite")]
 pub(crate) struct Args {
     /// The old session
     file: PathBuf,
@@ -35,7 +42,7 @@ pub(crate) struct Args {
 }
 
 /// The content of a file, wherever it is.
-fn read(path: &Path) -> Result<Vec<u8>, Error> {
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, Error> {
     let failed = |cause: std::io::Error| {
         Error::new(Exit::Request, format!("cannot read {}", path.display())).caused_by(cause)
     };
@@ -49,10 +56,122 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
     bytes.map_err(|cause| Error::from(cause).saying(format!("cannot read {}", path.display())))
 }
 
+/// How an SQLite database begins.
+const SQLITE: &[u8] = b"SQLite format 3\0";
+
+/// The directory of a file, and its name there.
+fn located(path: &Path) -> Result<(PathBuf, Name), Error> {
+    let failed = |cause: std::io::Error| {
+        Error::new(Exit::Request, format!("cannot read {}", path.display())).caused_by(cause)
+    };
+    let real = path.canonicalize().map_err(failed)?;
+    let (Some(dir), Some(name)) = (real.parent(), real.file_name()) else {
+        return Err(Error::new(Exit::Request, format!("{} is no file", path.display())));
+    };
+    Ok((dir.to_owned(), Name::parse(&name.to_string_lossy())?))
+}
+
+fn is_database(path: &Path) -> Result<bool, Error> {
+    let (dir, name) = located(path)?;
+    let failed = |cause: std::io::Error| {
+        Error::new(Exit::Request, format!("cannot read {}", path.display())).caused_by(cause)
+    };
+    let disk = Arc::new(RealDisk::open(&dir).map_err(failed)?);
+    let file = FilePath::root().join(&name);
+    let start = FileStore::open_read_only(disk)?.read(&file, 0..SQLITE.len() as u64);
+    let start = start
+        .map_err(|cause| Error::from(cause).saying(format!("cannot read {}", path.display())))?;
+    Ok(start == SQLITE)
+}
+
+/// Chat logs out of a database, and what they name.
+fn database(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    if args.id.is_some() {
+        let what = "--id is for a file that is one session; those of a database have ids";
+        return Err(Error::new(Exit::Request, what).into());
+    }
+    let (dir, name) = located(&args.file)?;
+    let found = chatlog_import::read(&dir, &name)
+        .map_err(|cause| Error::new(Exit::Request, cause.to_string()))?;
+    let (file_store, store) = games::open(context.root.as_deref())?;
+    let shelf = chatlog::shelve(&store, &found);
+    let shelf = shelf.map_err(|error| Error::from(LayoutError::from(error)))?;
+    drop(store);
+    file_store.close().map_err(Error::from)?;
+    let shelved: Vec<&chatlog::Shelved> = shelf.others.iter().chain(&shelf.logs).collect();
+    let report = &found.report;
+    let mut notes: Vec<(String, String)> = Vec::new();
+    for note in &report.notes {
+        let place = note.row.map_or(note.table.clone(), |row| format!("{} {row}", note.table));
+        notes.push((place, note.what.clone()));
+    }
+    for id in &report.lost {
+        notes.push((
+            format!("message {id}"),
+            "its text was lost by the program that saved it".to_owned(),
+        ));
+    }
+    for row in &report.set_aside {
+        let what = format!("{}: {}", row.why, row.content.to_line());
+        notes.push((format!("{} {}", row.table, row.row), what));
+    }
+    let kept =
+        shelved.iter().filter_map(|document| Some((document.id.clone(), document.note.clone()?)));
+    notes.extend(kept);
+    if context.json {
+        let sessions: Vec<&str> = shelf.logs.iter().map(|log| log.id.as_str()).collect();
+        let notes: Vec<_> =
+            notes.iter().map(|(path, why)| json!({"path": path, "why": why})).collect();
+        let new = shelved.iter().filter(|document| document.new).count();
+        let document = json!({
+            "sessions": sessions, "documents": shelf.others.len(), "new": new, "notes": notes,
+        });
+        writeln!(context.out, "{document}")?;
+        return Ok(Exit::Fine);
+    }
+    for (path, why) in notes {
+        writeln!(context.out, "{path}: {why}")?;
+    }
+    context.out.flush()?;
+    for log in &shelf.logs {
+        Output::status(&match log.new {
+            true => format!("session {}", log.id),
+            false => format!("session {} was there before", log.id),
+        });
+    }
+    Ok(Exit::Fine)
+}
+
+fn chat_log(args: &Args, context: &mut Context, bytes: &[u8]) -> Result<Exit, Stop> {
+    let (file_store, store) = games::open(context.root.as_deref())?;
+    let done = chatlog::import(&store, bytes, args.id.as_deref());
+    let done = done.map_err(|error| Error::from(LayoutError::from(error)))?;
+    drop(store);
+    file_store.close().map_err(Error::from)?;
+    if context.json {
+        let document = json!({
+            "session": done.id, "turns": done.messages, "new": done.new, "notes": [],
+        });
+        writeln!(context.out, "{document}")?;
+        return Ok(Exit::Fine);
+    }
+    Output::status(&match done.new {
+        true => format!("session {}: messages {}", done.id, done.messages),
+        false => format!("session {} was imported before", done.id),
+    });
+    Ok(Exit::Fine)
+}
+
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let asked = args.id.as_deref().map(SessionId::parse).transpose().map_err(Error::from)?;
     let now = settings::now();
+    if is_database(&args.file)? {
+        return database(args, context);
+    }
     let bytes = read(&args.file)?;
+    if chatlog::is_chat_log(&bytes) {
+        return chat_log(args, context, &bytes);
+    }
     let migration = Migration::read(&bytes, asked.as_ref(), now).map_err(Error::from)?;
     let (file_store, store) = games::open(context.root.as_deref())?;
     let done = migration.import(&store, now).map_err(Error::from)?;

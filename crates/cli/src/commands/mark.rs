@@ -108,7 +108,7 @@ fn text(mark: &Mark) -> String {
     harmless(&text).replace('\n', " ")
 }
 
-fn print(context: &mut Context, session: &str, mark: &Mark) -> Result<(), Stop> {
+pub(super) fn print(context: &mut Context, session: &str, mark: &Mark) -> Result<(), Stop> {
     match context.json {
         true => writeln!(context.out, "{}", json(session, mark)),
         false => writeln!(context.out, "{}", text(mark)),
@@ -117,15 +117,8 @@ fn print(context: &mut Context, session: &str, mark: &Mark) -> Result<(), Stop> 
 
 /// The turn of an entry, which must be there.
 fn turn_of(reader: &dyn Reader, entry: &str) -> Result<u64, LayoutError> {
-    let turns = reader.turns()?;
-    let mut entries = reader.entries(turns)?;
-    while let Some(found) = entries.next() {
-        let found = found?;
-        if found.id == entry {
-            return Ok(found.turn);
-        }
-    }
-    Err(LayoutError::Request { what: format!("there is no entry {entry:?}") })
+    let missing = || LayoutError::Request { what: format!("there is no entry {entry:?}") };
+    reader.turn_of(entry)?.ok_or_else(missing)
 }
 
 fn add(args: &Add, context: &mut Context) -> Result<Exit, Stop> {

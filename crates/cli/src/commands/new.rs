@@ -26,6 +26,7 @@ use crate::{homes, input, linggen, settings};
   everturn new game --name Vex --config '{"theme":"cyberpunk"}'
   everturn new game - < start.json
   everturn new campaign --party pc_001,pc_002 --actor pc_002
+  everturn new chatlog --id tale --name Subaru --title 'A new world'
 
 The fields of a game:
   {"sessionId":"…","config":{…},"player":{"name":"…","characterId":"…"},
@@ -42,6 +43,10 @@ The fields of a session of Linggen:
 
 The fields of a session of Codelia:
   {"meta":{"codelia_workspace_root":"/work/app"}}
+
+The fields of a chat log:
+  any part of the document, such as {"session":{"support_tools":[…]}}, and
+  "title" and "series"; --name is the protagonist, --config the settings.
 
 The answer with --json:
   {"session":"session-mjv9xds0","turn":0,"layout":"game","path":"…"}"#)]
@@ -78,6 +83,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     actor: Option<String>,
 
+    /// The title of a chat log
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+
+    /// The series that a chat log belongs to
+    #[arg(long, value_name = "TEXT")]
+    series: Option<String>,
+
     /// The world of a campaign
     #[arg(long, value_name = "ID")]
     world: Option<String>,
@@ -92,12 +105,18 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// The fields of a campaign that were given as options.
-    fn options(&self) -> Vec<(&'static str, Value)> {
-        let text = |key, value: &Option<String>| Some((key, Value::from(value.clone()?)));
-        let party = self.party.clone().map(|party| ("party", Value::from(party)));
-        let texts =
-            [text("actor", &self.actor), text("world", &self.world), text("map", &self.map)];
+    /// The fields that were given as options, each with the layout that has it.
+    fn options(&self) -> Vec<(&'static str, &'static str, Value)> {
+        let text =
+            |layout, key, value: &Option<String>| Some((layout, key, Value::from(value.clone()?)));
+        let party = self.party.clone().map(|party| ("campaign", "party", Value::from(party)));
+        let texts = [
+            text("campaign", "actor", &self.actor),
+            text("campaign", "world", &self.world),
+            text("campaign", "map", &self.map),
+            text("chatlog", "title", &self.title),
+            text("chatlog", "series", &self.series),
+        ];
         party.into_iter().chain(texts.into_iter().flatten()).collect()
     }
 
@@ -109,12 +128,11 @@ impl Args {
         let is_linggen = layout.name() == "linggen";
         if self.project.is_some() || (is_linggen && fields.at(&["project"]).is_none()) {
             let project = linggen::project_path(self.project.as_deref())?;
-            options.push(("project", project.as_str().into()));
+            options.push(("linggen", "project", project.as_str().into()));
         }
-        for (key, value) in options {
-            let wanted = if key == "project" { "linggen" } else { "campaign" };
-            if layout.name() != wanted {
-                let what = format!("--{key} is for {wanted}, not for a {}", layout.name());
+        for (of, key, value) in options {
+            if layout.name() != of {
+                let what = format!("--{key} is for {of}, not for a {}", layout.name());
                 return Err(Error::new(Exit::Request, what).hint("everturn new --help"));
             }
             let value = Tree::from_value(&value).unwrap_or_else(|_| Tree::null());

@@ -1,17 +1,14 @@
 //! `everturn repair`: what is wrong with a session is mended, and every original kept.
 
-use everturn::campaign;
 use everturn::finding::Severity;
-use everturn::game::{Action, Repair, plan_repair, repair, undo_repair};
-use everturn::layout::Layout;
-use everturn::names::SessionId;
+use everturn::repairs::Repair;
 use serde_json::json;
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::Stop;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::{games, settings};
+use crate::settings;
 
 /// Mend a damaged session, and keep every original
 ///
@@ -25,7 +22,7 @@ Examples:
   everturn repair session-abc123
   everturn repair --undo session-abc123")]
 pub(crate) struct Args {
-    /// The id of the session
+    /// The session: an id or the beginning of one, a path, or `latest`
     #[arg(value_name = "SESSION")]
     session: String,
 
@@ -55,7 +52,7 @@ fn status(args: &Args, done: &Repair) -> String {
     }
 }
 
-fn print(args: &Args, context: &mut Context, done: &Repair) -> Result<(), Stop> {
+fn print(args: &Args, context: &mut Context, session: &str, done: &Repair) -> Result<(), Stop> {
     if context.json {
         let actions: Vec<_> = done
             .actions
@@ -63,7 +60,7 @@ fn print(args: &Args, context: &mut Context, done: &Repair) -> Result<(), Stop> 
             .map(|action| json!({"file": action.file.as_str(), "what": action.what}))
             .collect();
         let document = json!({
-            "session": args.session, "dryRun": args.dry_run, "undo": args.undo, "actions": actions,
+            "session": session, "dryRun": args.dry_run, "undo": args.undo, "actions": actions,
             "findings": done.findings.len(), "kept": done.kept.as_ref().map(|kept| kept.as_str()),
         });
         return writeln!(context.out, "{document}");
@@ -76,35 +73,7 @@ fn print(args: &Args, context: &mut Context, done: &Repair) -> Result<(), Stop> 
     Ok(())
 }
 
-/// A campaign is not mended like a game.
-fn run_campaign(args: &Args, context: &mut Context, id: &SessionId) -> Result<Exit, Stop> {
-    let root = context.root.clone();
-    let done = if args.dry_run {
-        campaign::plan_repair(&games::look(root.as_deref())?, id).map_err(Error::from)?
-    } else {
-        let (file_store, store) = games::open(root.as_deref())?;
-        let mend = if args.undo { campaign::undo_repair } else { campaign::repair };
-        let done = mend(&store, id, settings::now()).map_err(Error::from)?;
-        drop(store);
-        file_store.close().map_err(Error::from)?;
-        done
-    };
-    let actions = done.mendings.into_iter().map(|done| Action { file: done.file, what: done.what });
-    let (actions, kept) = (actions.collect(), done.kept);
-    let store = games::look(root.as_deref())?;
-    let left = campaign::Campaign::open(store, id).and_then(|campaign| campaign.check());
-    let findings = left.map_err(Error::from)?;
-    print(args, context, &Repair { actions, findings, kept })?;
-    Ok(Exit::Fine)
-}
-
-/// Layouts that are mended through their common shape.
-fn has_own_repair(layout: &dyn Layout) -> bool {
-    !matches!(layout.name(), "game" | "campaign")
-}
-
-/// Mends a session through its layout.
-fn run_layout(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let found = match args.dry_run {
         true => context.find_to_read(&args.session)?,
         false => context.find_to_write(&args.session)?,
@@ -116,39 +85,11 @@ fn run_layout(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         (false, false) => found.layout.repair(&store, place, now),
     };
     let done = done.map_err(|error| found.failed(error))?;
+    let session = found.place.id.clone();
     drop(store);
     if !args.dry_run {
         found.root.close()?;
     }
-    print(args, context, &done)?;
-    Ok(Exit::Fine)
-}
-
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
-    if context.find_layout(&args.session)?.is_some_and(has_own_repair) {
-        return run_layout(args, context);
-    }
-    let id = SessionId::parse(&args.session).map_err(Error::from)?;
-    let root = context.root.clone();
-    let campaigns = campaign::list(&games::look(root.as_deref())?).map_err(Error::from)?;
-    if campaigns.contains(&id) {
-        return run_campaign(args, context, &id);
-    }
-    if args.dry_run {
-        let store = games::look(root.as_deref())?;
-        let planned = plan_repair(&store, &id).map_err(Error::from)?;
-        print(args, context, &planned)?;
-        return Ok(Exit::Fine);
-    }
-    let (file_store, store) = games::open(root.as_deref())?;
-    let done = if args.undo {
-        undo_repair(&store, &id, settings::now())
-    } else {
-        repair(&store, &id, settings::now())
-    };
-    let done = done.map_err(Error::from)?;
-    drop(store);
-    file_store.close().map_err(Error::from)?;
-    print(args, context, &done)?;
+    print(args, context, &session, &done)?;
     Ok(Exit::Fine)
 }

@@ -2,15 +2,15 @@
 
 use std::ops::RangeInclusive;
 
-use everturn::layout::LayoutError;
-use everturn::view::Entry;
+use everturn::layout::{LayoutError, Reader};
+use everturn::view::{Entry, MarkKind};
 
 use super::Context;
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::json::Object;
 use crate::output::harmless;
-use crate::sessions::{exit_after, report};
+use crate::sessions::{Found, exit_after, report, turn_meant};
 use crate::turns::Turns;
 
 /// Print what was said and done in a session
@@ -22,6 +22,8 @@ use crate::turns::Turns;
   everturn show latest
   everturn show session-abc123 --turns 100..120
   everturn show latest --turns 240.. --json --raw
+  everturn show tale --toc
+  everturn show tale --from 'The temple'
 
 An entry with --json:
   {"seq":7,"turn":7,"id":"abc123-7-1","time":"2026-01-01T10:00:00Z",
@@ -34,6 +36,14 @@ pub(crate) struct Args {
     /// Which turns: `N`, `A..B` (both included), `A..` or `..B`
     #[arg(long, value_name = "RANGE", default_value = "..", hide_default_value = true)]
     turns: Turns,
+
+    /// Print the marks instead: chapters and scenes with what happens in them
+    #[arg(long, conflicts_with_all = ["turns", "from", "raw"])]
+    toc: bool,
+
+    /// Begin at a mark, by its id or name, or at an entry, by its id
+    #[arg(long, value_name = "MARK", conflicts_with = "turns")]
+    from: Option<String>,
 
     /// Print the stored records themselves
     #[arg(long)]
@@ -78,9 +88,34 @@ pub(super) fn within(
     Ok(range)
 }
 
+/// The marks as a table of contents.
+fn contents(found: &Found, reader: &dyn Reader, context: &mut Context) -> Result<Exit, Stop> {
+    for mark in reader.marks().map_err(|error| found.failed(error))? {
+        if context.json {
+            super::mark::print(context, &found.place.id, &mark)?;
+            continue;
+        }
+        let indent = match mark.kind {
+            MarkKind::Chapter => "",
+            MarkKind::Scene => "  ",
+            _ => "    ",
+        };
+        let line = format!("{indent}{}  [{}] {}", mark.name, mark.turn, mark.kind);
+        writeln!(context.out, "{}", harmless(&line).replace('\n', " "))?;
+    }
+    Ok(Exit::Fine)
+}
+
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let (found, reader) = context.read(&args.session)?;
-    let turns = within(&args.turns, &reader.turns().map_err(|error| found.failed(error))?)?;
+    if args.toc {
+        return contents(&found, &*reader, context);
+    }
+    let mut turns = args.turns;
+    if let Some(name) = &args.from {
+        turns.first = Some(turn_meant(&*reader, name)?);
+    }
+    let turns = within(&turns, &reader.turns().map_err(|error| found.failed(error))?)?;
     let mut entries = reader.entries(turns).map_err(|error| found.failed(error))?;
     let mut exit = Exit::Fine;
     let mut first = true;

@@ -9,7 +9,7 @@ use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::json::Object;
 use crate::output::harmless;
-use crate::sessions::{exit_after, report};
+use crate::sessions::{exit_after, report, turn_meant};
 
 /// Print the state of a session, at its end or at any turn
 #[derive(Debug, clap::Args)]
@@ -17,6 +17,7 @@ use crate::sessions::{exit_after, report};
   everturn state latest
   everturn state session-abc123 --turn 200 --scope player
   everturn state latest --json | jq .state.world.npcs
+  everturn state tale --at msg-012
 
 The answer with --json:
   {"session":"session-abc123","turn":200,"state":{"world":{…},"player":{…},"scene":null}}"#)]
@@ -27,6 +28,10 @@ pub(crate) struct Args {
     /// The turn after which the state is wanted; without it, the last one
     #[arg(long, value_name = "N")]
     turn: Option<u64>,
+
+    /// The entry after which the state is wanted: its id, a mark, or the number of a turn
+    #[arg(long, value_name = "ENTRY", conflicts_with = "turn")]
+    at: Option<String>,
 
     /// Only this part of the state, such as world, player or scene
     #[arg(long, value_name = "SCOPE")]
@@ -51,7 +56,11 @@ fn scopes(state: &State, wanted: Option<&str>) -> Result<Object, Error> {
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let (found, reader) = context.read(&args.session)?;
-    let state = reader.state(args.turn).map_err(|error| found.failed(error))?;
+    let turn = match &args.at {
+        Some(name) => Some(turn_meant(&*reader, name)?),
+        None => args.turn,
+    };
+    let state = reader.state(turn).map_err(|error| found.failed(error))?;
     let scope = args.scope.as_deref();
     let object = scopes(&state, scope)?.close();
     if context.json {

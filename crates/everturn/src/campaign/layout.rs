@@ -14,6 +14,7 @@ use super::error::CampaignError;
 use super::life::{Status, archived};
 use super::names::{archive_file, campaign_dir, campaigns_dir};
 use super::progress;
+use super::repair::{Mending, plan_repair, repair, undo_repair};
 use super::session::{Campaign, list};
 use super::view::strings;
 use super::writer::CampaignWriter;
@@ -21,6 +22,7 @@ use crate::archive::Progress;
 use crate::finding::{Code, Finding};
 use crate::layout::{Editor, Layout, LayoutError, Reader, Stage, chain};
 use crate::names::SessionId;
+use crate::repairs::{Action, Repair};
 use crate::store::{Store, StoreError};
 use crate::tree::{Kind, Tree};
 use crate::view::{Branch, Forking, New, Place, Places, Staged, Summary, Trashed};
@@ -203,6 +205,48 @@ impl Layout for CampaignLayout {
     fn purge(&self, store: &Arc<dyn Store>, trashed: &[Trashed]) -> Result<(), LayoutError> {
         life::remove(store, trashed)
     }
+
+    fn plan_repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        _now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        let id = SessionId::parse(&place.id)?;
+        repaired(store, &id, plan_repair(store, &id)?)
+    }
+
+    fn repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        let id = SessionId::parse(&place.id)?;
+        repaired(store, &id, repair(store, &id, now)?)
+    }
+
+    fn undo_repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        let id = SessionId::parse(&place.id)?;
+        repaired(store, &id, undo_repair(store, &id, now)?)
+    }
+}
+
+/// What was done, and what is wrong with the campaign now.
+fn repaired(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    done: super::repair::Repair,
+) -> Result<Repair, LayoutError> {
+    let findings = Campaign::open(Arc::clone(store), id)?.check()?;
+    let action = |Mending { file, what, .. }| Action { file, what };
+    let actions = done.mendings.into_iter().map(action).collect();
+    Ok(Repair { actions, findings, kept: done.kept })
 }
 
 /// The campaigns that are in archives.

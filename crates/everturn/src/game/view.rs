@@ -13,6 +13,7 @@ use super::files::{Files, names};
 use super::log::StoreSource;
 use super::meta::{Meta, NewSession};
 use super::names::{Document, SESSIONS, Status, below};
+use super::repair::{plan_repair, repair, undo_repair};
 use super::session::Session;
 use super::turn::Turn;
 use super::writer::GameWriter;
@@ -22,6 +23,7 @@ use crate::finding::{Code, Finding};
 use crate::layout::{Editor, Layout, LayoutError, Reader, Stage, chain};
 use crate::lines::{Item, Scan};
 use crate::names::{FilePath, SessionId};
+use crate::repairs::Repair;
 use crate::store::{Store, StoreError};
 use crate::tree::{Kind, Slice, Tree};
 use crate::view::{Branch, Forking, Mark, New, NewMark, Place, Places, Staged, Summary, Trashed};
@@ -198,6 +200,33 @@ impl Layout for GameLayout {
 
     fn purge(&self, store: &Arc<dyn Store>, trashed: &[Trashed]) -> Result<(), LayoutError> {
         life::purge(store, trashed)
+    }
+
+    fn plan_repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        _now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        Ok(plan_repair(store, &SessionId::parse(&place.id)?)?)
+    }
+
+    fn repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        Ok(repair(store, &SessionId::parse(&place.id)?, now)?)
+    }
+
+    fn undo_repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        Ok(undo_repair(store, &SessionId::parse(&place.id)?, now)?)
     }
 }
 

@@ -1,0 +1,183 @@
+//! `everturn context`: what of a chat log fits into the window of a model.
+
+use std::path::{Path, PathBuf};
+
+use everturn::card::Card;
+use everturn::chatlog::{ChatError, ChatLog, ChatWriter, Telling};
+use everturn::context::{Kind, Strategy};
+use everturn::layout::LayoutError;
+use everturn::lorebook::Lorebook;
+use everturn::tree::Tree;
+use serde_json::json;
+
+use super::Context;
+use super::import::read;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::output::{Output, harmless};
+use crate::sessions::{Found, turn_meant};
+use crate::settings;
+
+/// Choose what of a chat log fits into the window of a model
+///
+/// Messages, states of tools, character cards and lorebook entries are counted offline, with a real vocabulary, and
+/// taken in the order of the strategy as far as they fit. What is left out is named with the reason. The result is
+/// recorded in the chat log's context_window, unless --dry-run says otherwise. Cards are looked for in characters/
+/// and cards/, lorebooks in lorebooks/, by the ids that the chat log has.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn context tale --size 16384
+  everturn context tale --strategy adaptive --reserve 1024 --prompt
+  everturn context tale --card rem.png --dry-run --json
+
+With --json:
+  {"session":"tale","strategy":"sliding","size":16384,"reserve":0,"budget":16384,
+   "used":1234,"vocabulary":"o200k_base","messages":{"included":12,"all":40},
+   "included":[{"kind":"message","id":"msg-040","tokens":80,"why":"newest"},…],
+   "left_out":[{"kind":"message","id":"msg-028","why":"…"}],"notes":[]}
+  and with --prompt also "prompt", the messages of a chat completion."#)]
+pub(crate) struct Args {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    session: String,
+
+    /// How many tokens the window has; without it, as the chat log says, or 16384
+    #[arg(long, value_name = "N")]
+    size: Option<usize>,
+
+    /// Which messages come first: sliding, fixed or adaptive; without it, as the chat log says, or sliding
+    #[arg(long, value_name = "NAME", value_parser = ["sliding", "fixed", "adaptive"])]
+    strategy: Option<String>,
+
+    /// How many tokens are kept for the answer
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    reserve: usize,
+
+    /// A message that is always told, by number, id or mark; may be given more than once
+    #[arg(long, value_name = "MESSAGE")]
+    pin: Vec<String>,
+
+    /// A character card to tell of, besides that of the protagonist; JSON or PNG
+    #[arg(long, value_name = "FILE")]
+    card: Vec<PathBuf>,
+
+    /// A lorebook to look into, besides that of the chat log
+    #[arg(long, value_name = "FILE")]
+    lorebook: Vec<PathBuf>,
+
+    /// Print what the model would be told
+    #[arg(long)]
+    prompt: bool,
+
+    /// Do not record the result
+    #[arg(long)]
+    dry_run: bool,
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn failed(found: &Found, error: ChatError) -> Error {
+    found.failed(LayoutError::from(error))
+}
+
+impl Args {
+    fn telling(&self, found: &Found, log: &ChatLog) -> Result<Telling, Error> {
+        let head = log.head();
+        let bad = |path: &Path, cause: &dyn std::fmt::Display| {
+            Error::new(Exit::Request, format!("cannot use {}: {cause}", path.display()))
+        };
+        let said = head.text_at(&["context_window", "size"]).and_then(|text| text.parse().ok());
+        let strategy = self.strategy.clone();
+        let strategy = strategy.or_else(|| head.string_at(&["context_window", "strategy"]));
+        let strategy = strategy.and_then(|word| word.parse::<Strategy>().ok());
+        let mut telling = Telling {
+            size: self.size.or(said).unwrap_or(16384),
+            reserve: self.reserve,
+            strategy: strategy.unwrap_or_default(),
+            ..Telling::default()
+        };
+        for path in &self.card {
+            let card = Card::read(&read(path)?, &stem(path));
+            telling.cards.push(card.map_err(|error| bad(path, &error))?);
+        }
+        for path in &self.lorebook {
+            let book = Lorebook::read(&read(path)?, &stem(path));
+            telling.books.push(book.map_err(|error| bad(path, &error))?);
+        }
+        if !self.pin.is_empty() {
+            let reader = found.layout.open(&found.root.store(), &found.place);
+            let reader = reader.map_err(|error| found.failed(error))?;
+            for pin in &self.pin {
+                telling.pins.push(turn_meant(&*reader, pin)?);
+            }
+        }
+        Ok(telling)
+    }
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let found = match args.dry_run {
+        true => context.find_to_read(&args.session)?,
+        false => context.find_to_write(&args.session)?,
+    };
+    if found.layout.name() != "chatlog" {
+        return Err(Error::from(found.layout.not_offered("context windows")).into());
+    }
+    let store = found.root.store();
+    let log = ChatLog::open(&store, &found.place.path).map_err(|error| failed(&found, error))?;
+    let telling = args.telling(&found, &log)?;
+    let chosen = log.context(&telling).map_err(|error| failed(&found, error))?;
+    if !args.dry_run {
+        let mut writer =
+            ChatWriter::open(&store, &found.place.path).map_err(|error| failed(&found, error))?;
+        let window = Tree::from_value(&chosen.selection.context_window()).map_err(|cause| {
+            Error::new(Exit::Internal, "the window is no JSON").caused_by(cause)
+        })?;
+        let done = writer.set(&["context_window"], window, settings::now());
+        done.map_err(|error| failed(&found, error))?;
+        writer.release().map_err(|error| failed(&found, error))?;
+        found.root.mention_repairs();
+    }
+    let selection = &chosen.selection;
+    if context.json {
+        let mut answer = selection.to_json();
+        if let Some(object) = answer.as_object_mut() {
+            object.insert("session".to_owned(), json!(found.place.id));
+            object.insert("notes".to_owned(), json!(chosen.notes));
+            if args.prompt {
+                object.insert("prompt".to_owned(), chosen.chat());
+            }
+        }
+        writeln!(context.out, "{answer}")?;
+    } else if args.prompt {
+        writeln!(context.out, "{}", harmless(&chosen.prompt()))?;
+    } else {
+        for included in &selection.included {
+            let (kind, why) = (included.item.kind.as_str(), included.why.as_str());
+            let line = format!("{kind} {}: {} tokens, {why}", included.item.id, included.tokens);
+            writeln!(context.out, "{}", harmless(&line))?;
+        }
+    }
+    context.out.flush()?;
+    if !context.json {
+        for left in &selection.left_out {
+            Output::status(&format!(
+                "left out: {} {}: {}",
+                left.kind.as_str(),
+                left.id,
+                left.why.words()
+            ));
+        }
+        chosen.notes.iter().for_each(|note| Output::status(note));
+        let told = selection.ids(Kind::Message).len();
+        let all = selection.count.unwrap_or_default();
+        let (used, budget) = (selection.used(), selection.window.budget());
+        Output::status(&format!("{told} of {all} messages; {used} of {budget} tokens"));
+    }
+    if !args.dry_run {
+        drop(store);
+        found.root.close()?;
+    }
+    Ok(Exit::Fine)
+}

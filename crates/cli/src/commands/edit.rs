@@ -1,0 +1,90 @@
+//! `everturn edit`: another text for something that was said, and what was thrown away.
+
+use everturn::view::Revision;
+
+use super::Context;
+use crate::answer::answer;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::sessions::turn_meant;
+use crate::{input, settings};
+
+/// Give a message of a chat log another text, or throw it away
+///
+/// The new text is read from stdin, and the old one is kept in the message's history. A message that is thrown
+/// away goes to the trash with its marks, and --restore takes it back.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn edit tale 12 < corrected.txt
+  everturn edit tale msg-012 --delete
+  everturn edit tale --restore 20260101T100000Z-12
+
+The answer with --json:
+  {"session":"tale","turn":40,"id":"msg-012"}
+  where turn is the last one; after --delete the id is the name in the trash"#)]
+pub(crate) struct Args {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    session: String,
+
+    /// The message: its number, its id, or a mark
+    #[arg(required_unless_present = "restore")]
+    message: Option<String>,
+
+    /// Throw the message away
+    #[arg(long, conflicts_with = "restore")]
+    delete: bool,
+
+    /// Take a message back that was thrown away
+    #[arg(long, value_name = "NAME", conflicts_with = "message")]
+    restore: Option<String>,
+}
+
+/// Text from stdin, without the newline that ends it.
+pub(super) fn words() -> Result<String, Error> {
+    Ok(input::text()?.trim_end_matches(['\n', '\r']).to_owned())
+}
+
+/// Does something to what was said, in a session whose message may be named in any way.
+pub(super) fn revise(
+    context: &mut Context,
+    session: &str,
+    message: Option<&str>,
+    how: impl FnOnce(u64) -> Result<Revision, Error>,
+) -> Result<Exit, Stop> {
+    let found = context.find_to_write(session)?;
+    let store = found.root.store();
+    let mut editor =
+        found.layout.edit(&store, &found.place).map_err(|error| found.failed(error))?;
+    let turn = match message {
+        Some(message) => {
+            let reader = found.layout.open(&store, &found.place);
+            turn_meant(&*reader.map_err(|error| found.failed(error))?, message)?
+        }
+        None => 0,
+    };
+    let how = how(turn)?;
+    let written = editor.revise(&how, settings::now()).map_err(|error| found.failed(error))?;
+    found.root.mention_repairs();
+    answer(context, &found.place.id, &written, "id")?;
+    if let (Revision::Delete { .. }, Some(name)) = (&how, &written.id) {
+        let back = format!("edit {} --restore {name}", found.place.id);
+        Output::status(&format!(
+            "the message is in the trash; {} takes it back",
+            context.next_command(&back)
+        ));
+    }
+    editor.release().map_err(Error::from)?;
+    found.root.close()?;
+    Ok(Exit::Fine)
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let restore = args.restore.clone();
+    let delete = args.delete;
+    revise(context, &args.session, args.message.as_deref(), |turn| match restore {
+        Some(name) => Ok(Revision::Restore { name }),
+        None if delete => Ok(Revision::Delete { turn }),
+        None => Ok(Revision::Edit { turn, text: words()? }),
+    })
+}

@@ -1,0 +1,39 @@
+//! `everturn regenerate`: a message told anew, and the choice among its tellings.
+
+use everturn::view::Revision;
+
+use super::Context;
+use super::edit::{revise, words};
+use crate::error::Stop;
+use crate::exit::Exit;
+
+/// Tell a message of a chat log anew, or choose among its tellings
+///
+/// The new text is read from stdin; what the message told before is kept, and --choose takes it back. If the message
+/// is the last one, the tools go back to what they were before it, and what the new text changes is changed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn regenerate tale 12 < told-anew.txt
+  everturn regenerate tale msg-012 --choose 1
+
+The answer with --json:
+  {"session":"tale","turn":12,"id":"msg-012"}"#)]
+pub(crate) struct Args {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    session: String,
+
+    /// The message: its number, its id, or a mark
+    message: String,
+
+    /// Take back an earlier telling, counted from 1, oldest first
+    #[arg(long, value_name = "N")]
+    choose: Option<u64>,
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let choose = args.choose;
+    revise(context, &args.session, Some(&args.message), |turn| match choose {
+        Some(which) => Ok(Revision::Choose { turn, which }),
+        None => Ok(Revision::Regenerate { turn, text: words()? }),
+    })
+}

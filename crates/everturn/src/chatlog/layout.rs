@@ -1,0 +1,280 @@
+//! Chat logs in the common view: a turn is a message, and the state is that of the tools.
+
+mod editor;
+mod reader;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::branch::fork;
+use super::check::is_document;
+use super::content::Content;
+use super::create::NewLog;
+use super::error::ChatError;
+use super::index::Index;
+use super::life;
+use super::log::ChatLog;
+use super::names::{Files, chats_dir, document_named, id_of};
+use super::repair::{plan_repair, repair, undo_repair};
+use super::salvage::salvage;
+use super::shape::time;
+use super::writer::ChatWriter;
+use crate::archive::Progress;
+use crate::disk::Kind as FileKind;
+use crate::finding::{Code, Finding};
+use crate::layout::{Editor, Layout, LayoutError, Reader, Stage, chain};
+use crate::names::FilePath;
+use crate::repairs::Repair;
+use crate::store::{Store, StoreError};
+use crate::tree::Tree;
+use crate::view::{Branch, Forking, New, Place, Places, Staged, Summary, Trashed};
+
+/// The layout of chat logs.
+#[derive(Debug, Clone, Copy)]
+pub struct ChatLayout;
+
+/// The name that users write.
+const NAME: &str = "chatlog";
+
+/// How large a document may be that is read whole only to be listed.
+const LISTED_WHOLE: u64 = 8 << 20;
+
+/// How much of a larger one is read for that.
+const GLANCE: u64 = 256 << 10;
+
+/// The place of the chat log whose document is at `path`.
+pub(super) fn place(path: &FilePath) -> Place {
+    Place { id: id_of(path).unwrap_or_default(), path: path.clone() }
+}
+
+/// Collects places, and what could not be looked at.
+struct Search<'s> {
+    store: &'s Arc<dyn Store>,
+    found: Places,
+}
+
+impl Search<'_> {
+    fn note(&mut self, dir: &FilePath, code: Code, message: String) {
+        let file = dir.clone();
+        self.found.findings.push(Finding { file, line: None, offset: None, code, message });
+    }
+
+    /// Looks at the files of a directory; returns the directories in it.
+    fn dir(&mut self, dir: &FilePath, is_one: impl Fn(&FilePath) -> bool) -> Vec<FilePath> {
+        let listing = match self.store.list(dir) {
+            Ok(listing) => listing,
+            Err(StoreError::Missing { .. }) => return Vec::new(),
+            Err(error) => {
+                self.note(dir, Code::Unreadable, format!("cannot be read: {}", chain(&error)));
+                return Vec::new();
+            }
+        };
+        if !dir.is_root() {
+            for (name, reason) in listing.refused {
+                let message = format!("holds {name:?}, which is left alone: {reason}");
+                self.note(dir, Code::BadName, message);
+            }
+        }
+        let mut dirs = Vec::new();
+        for entry in listing.entries {
+            let path = dir.join(&entry.name);
+            match entry.kind {
+                FileKind::Dir if !entry.linked => dirs.push(path),
+                FileKind::File if is_one(&path) => {
+                    let Some(path) = document_named(&path) else { continue };
+                    if !self.found.places.iter().any(|known| known.path == path) {
+                        self.found.places.push(place(&path));
+                    }
+                }
+                _ => {}
+            }
+        }
+        dirs
+    }
+}
+
+impl Layout for ChatLayout {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    /// Every document below `chats/`, and those of the root itself that say that they are chat logs.
+    fn places(&self, store: &Arc<dyn Store>) -> Result<Places, LayoutError> {
+        let mut search = Search { store, found: Places::default() };
+        search.dir(&FilePath::root(), |path| is_document(store, path).is_ok_and(|is| is));
+        let mut waiting = vec![chats_dir()];
+        while let Some(dir) = waiting.pop() {
+            waiting.extend(search.dir(&dir, |path| path.as_str().ends_with(".json")));
+        }
+        Ok(search.found)
+    }
+
+    fn summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
+        let mut summary = Summary {
+            place: place.clone(),
+            layout: NAME,
+            title: place.id.clone(),
+            created: None,
+            updated: None,
+            status: "active".to_owned(),
+            turns: None,
+            parent: None,
+            findings: Vec::new(),
+        };
+        let head = match glance(store, place)? {
+            Some(head) => head,
+            None => {
+                let log = ChatLog::open(store, &place.path)?;
+                summary.turns = Some(log.len());
+                summary.findings = log.findings().to_vec();
+                summary.updated = log.modified();
+                log.head()
+            }
+        };
+        let text = |path: &[&str]| head.string_at(path).filter(|text| !text.is_empty());
+        let when = |path: &[&str]| text(path).and_then(|text| time(&text));
+        if let Some(title) = text(&["metadata", "title"]) {
+            summary.title = title;
+        }
+        summary.created = when(&["metadata", "created"]);
+        let modified = || when(&["metadata", "modified"]);
+        summary.updated = summary.updated.or_else(modified).or(summary.created);
+        summary.parent = text(&["metadata", "lineage", "parent"]);
+        if text(&["type"]).as_deref() != Some("chat-log") {
+            let (file, code) = (place.path.clone(), Code::BadDocument);
+            let message = "does not say that it is a chat log".to_owned();
+            summary.findings.push(Finding { file, line: None, offset: None, code, message });
+        }
+        Ok(summary)
+    }
+
+    fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
+        Ok(Box::new(reader::ChatReader { log: ChatLog::open(store, &place.path)? }))
+    }
+
+    fn create(
+        &self,
+        store: &Arc<dyn Store>,
+        new: &New,
+        now: Timestamp,
+    ) -> Result<Box<dyn Editor>, LayoutError> {
+        let writer = ChatWriter::create(store, &new_log(new), now)?;
+        Ok(Box::new(editor::ChatEditor { writer }))
+    }
+
+    fn edit(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Editor>, LayoutError> {
+        Ok(Box::new(editor::ChatEditor { writer: ChatWriter::open(store, &place.path)? }))
+    }
+
+    fn fork(
+        &self,
+        store: &Arc<dyn Store>,
+        from: &Place,
+        how: &Forking,
+        now: Timestamp,
+        _progress: &mut dyn FnMut(Progress),
+    ) -> Result<Branch, LayoutError> {
+        let made = fork(store, &from.path, how.turn, how.id.as_deref(), now)?;
+        Ok(Branch { place: place(&made.path), turn: made.messages, findings: Vec::new() })
+    }
+
+    fn rewind(
+        &self,
+        store: &Arc<dyn Store>,
+        from: &Place,
+        turn: u64,
+        now: Timestamp,
+        _progress: &mut dyn FnMut(Progress),
+    ) -> Result<Branch, LayoutError> {
+        let mut writer = ChatWriter::open(store, &from.path)?;
+        let made = writer.rewind(turn, now)?;
+        writer.release()?;
+        Ok(Branch { place: place(&made.path), turn, findings: Vec::new() })
+    }
+
+    fn stage(
+        &self,
+        store: &Arc<dyn Store>,
+        from: &Place,
+        stage: Stage,
+        now: Timestamp,
+        _progress: &mut dyn FnMut(Progress),
+    ) -> Result<Staged, LayoutError> {
+        if stage != Stage::Trash {
+            return Err(self.not_offered(stage.doing()));
+        }
+        let name = life::trash(store, &from.path, &from.id, now)?;
+        Ok(Staged { place: from.clone(), trashed: Some(name), overdue: None })
+    }
+
+    fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {
+        Ok(life::trashed(store)?)
+    }
+
+    fn restore(&self, store: &Arc<dyn Store>, name: &str) -> Result<Place, LayoutError> {
+        Ok(life::restore(store, name)?)
+    }
+
+    fn purge(&self, store: &Arc<dyn Store>, trashed: &[Trashed]) -> Result<(), LayoutError> {
+        Ok(life::purge(store, trashed)?)
+    }
+
+    fn plan_repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        _now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        Ok(plan_repair(store, &place.path)?)
+    }
+
+    fn repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        Ok(repair(store, &place.path, now)?)
+    }
+
+    fn undo_repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Repair, LayoutError> {
+        Ok(undo_repair(store, &place.path, now)?)
+    }
+}
+
+/// What a large document that has no index says of itself at its beginning, so that one giant does not slow a list.
+fn glance(store: &Arc<dyn Store>, place: &Place) -> Result<Option<Tree>, ChatError> {
+    let files = Files::of(&place.path)?;
+    let Some(content) = Content::open(store, &files.document)? else { return Ok(None) };
+    if content.len() <= LISTED_WHOLE || store.stat(&files.folded)?.is_some() {
+        return Ok(None);
+    }
+    if Index::open(store, &files.index, content.mark()?)?.is_some() {
+        return Ok(None);
+    }
+    let start = salvage(&content.read(0..GLANCE)?).unwrap_or_default();
+    let text = String::from_utf8(start).unwrap_or_default();
+    Ok(Tree::parse(text.trim_start_matches('\u{feff}').to_owned()).ok())
+}
+
+/// What is given for a new chat log: parts of it in its own shape, or `title` and `series` at the top.
+fn new_log(new: &New) -> NewLog {
+    let text = |key: &str| new.fields.string_at(&[key]);
+    let short = ["id", "sessionId", "title", "series"];
+    let members = new.fields.children().into_iter();
+    let members = members.filter(|(key, _)| !short.contains(&key.as_str()));
+    NewLog {
+        id: new.id.clone(),
+        title: text("title"),
+        series: text("series"),
+        protagonist: new.name.clone(),
+        settings: new.config.clone(),
+        fields: Tree::of_members(members),
+    }
+}

@@ -1,0 +1,203 @@
+//! A chat log that is read, in the common view.
+
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+
+use crate::chatlog::log::{ChatLog, Message, Messages};
+use crate::chatlog::shape::time;
+use crate::chatlog::survey::List;
+use crate::chatlog::tools::changes_of;
+use crate::chatlog::writer::ChatMark;
+use crate::delta::{Delta, Path};
+use crate::finding::{Code, Finding};
+use crate::layout::{LayoutError, Reader, Stream};
+use crate::tree::Kind;
+use crate::view::{Change, Entry, Mark, MarkKind, State};
+
+/// The one part of the state that chat logs have.
+const SCOPE: &str = "tools";
+
+pub(super) struct ChatReader {
+    pub(super) log: ChatLog,
+}
+
+/// A mark in the common view; one of a message that is not there has no turn.
+pub(super) fn mark(mark: ChatMark) -> Mark {
+    Mark {
+        id: mark.id,
+        kind: MarkKind::parse(&mark.kind),
+        name: mark.name,
+        description: mark.description.unwrap_or_default(),
+        turn: mark.number.unwrap_or(0),
+        entry: mark.message_id,
+        time: mark.time,
+    }
+}
+
+impl Reader for ChatReader {
+    fn turns(&self) -> Result<RangeInclusive<u64>, LayoutError> {
+        Ok(0..=self.log.len())
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.log.findings().to_vec()
+    }
+
+    fn entries(
+        &self,
+        turns: RangeInclusive<u64>,
+    ) -> Result<Box<dyn Stream<Item = Entry> + '_>, LayoutError> {
+        let messages = self.log.messages(turns)?;
+        Ok(Box::new(Entries { log: &self.log, messages, findings: Vec::new() }))
+    }
+
+    fn changes(
+        &self,
+        turns: RangeInclusive<u64>,
+    ) -> Result<Box<dyn Stream<Item = Change> + '_>, LayoutError> {
+        let log = &self.log;
+        let (first, last) = (*turns.start(), (*turns.end()).min(log.len()));
+        let mut places = Vec::new();
+        if first <= last {
+            let from = if first == 0 { 0 } else { log.place_of(first)? };
+            let to = if last == log.len() { log.last_place() } else { log.place_of(last)? };
+            let stored = log.by_index(|index| index.snapshots_between(0..=u64::MAX))?;
+            let message = |place: u64, message: u64| {
+                log.overlay.moved.get(&place).copied().unwrap_or(message)
+            };
+            for known in stored {
+                let at = message(known.place, known.message);
+                if (from..=to).contains(&at) {
+                    places.push((known.place, at, Some(known.offset)));
+                }
+            }
+            for (place, added) in &log.overlay.snapshots {
+                let at = message(*place, added.message);
+                if (from..=to).contains(&at) {
+                    places.push((*place, at, None));
+                }
+            }
+        }
+        Ok(Box::new(Changes { log, places: places.into(), ready: VecDeque::new() }))
+    }
+
+    fn state(&self, turn: Option<u64>) -> Result<State, LayoutError> {
+        let turn = turn.unwrap_or_else(|| self.log.len());
+        let (states, findings) = self.log.states(turn)?;
+        Ok(State { turn, scopes: vec![(SCOPE.to_owned(), states)], findings })
+    }
+
+    fn turn_of(&self, entry: &str) -> Result<Option<u64>, LayoutError> {
+        Ok(self.log.find(entry)?)
+    }
+
+    fn marks(&self) -> Result<Vec<Mark>, LayoutError> {
+        Ok(self.log.marks()?.into_iter().map(mark).collect())
+    }
+}
+
+struct Entries<'l> {
+    log: &'l ChatLog,
+    messages: Messages<'l>,
+    findings: Vec<Finding>,
+}
+
+impl Entries<'_> {
+    fn entry(&mut self, message: &Message) -> Entry {
+        if message.tree.kind() != Kind::Object {
+            self.findings.push(Finding {
+                file: self.log.path().clone(),
+                line: None,
+                offset: None,
+                code: Code::BadRecord,
+                message: format!(
+                    "message {} is {}, not an object",
+                    message.number,
+                    message.tree.kind()
+                ),
+            });
+        }
+        Entry {
+            seq: message.number,
+            turn: message.number,
+            id: message.id().unwrap_or_default(),
+            time: message.tree.string_at(&["timestamp"]).and_then(|text| time(&text)),
+            speaker: message.speaker(),
+            kind: message.kind(),
+            text: message.text(),
+            raw: message.tree.clone(),
+        }
+    }
+}
+
+impl Stream for Entries<'_> {
+    type Item = Entry;
+
+    fn next(&mut self) -> Option<Result<Entry, LayoutError>> {
+        match self.messages.next()? {
+            Ok(message) => Some(Ok(self.entry(&message))),
+            Err(error) => Some(Err(error.into())),
+        }
+    }
+
+    fn take_findings(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.findings)
+    }
+}
+
+struct Changes<'l> {
+    log: &'l ChatLog,
+    /// Snapshots: their places, those of their messages, and where they are in the document.
+    places: VecDeque<(u64, u64, Option<u64>)>,
+    ready: VecDeque<Change>,
+}
+
+impl Changes<'_> {
+    fn read(
+        &mut self,
+        (place, message, offset): (u64, u64, Option<u64>),
+    ) -> Result<(), LayoutError> {
+        let log = self.log;
+        let tree = match (offset, log.overlay.snapshots.get(&place)) {
+            (Some(offset), _) => {
+                let known = crate::chatlog::index::SnapshotPlace { message, place, offset };
+                log.snapshot_at(&known)?
+            }
+            (None, Some(added)) => {
+                let value = log.journal_value(&added.line)?;
+                log.with_edits(List::Snapshots, place, value.to_line())?
+            }
+            (None, None) => return Ok(()),
+        };
+        let tool = tree.string_at(&["tool_id"]).unwrap_or_default();
+        for changed in changes_of(&tree) {
+            let path = Path::array([tool.clone(), changed.component]);
+            let mut delta = Delta::set(path, changed.after);
+            delta.previous = Some(changed.before).filter(|before| !before.is_null());
+            let turn = log.number_of(message);
+            self.ready.push_back(Change { turn, scope: SCOPE.to_owned(), delta });
+        }
+        Ok(())
+    }
+}
+
+impl Stream for Changes<'_> {
+    type Item = Change;
+
+    fn next(&mut self) -> Option<Result<Change, LayoutError>> {
+        loop {
+            if let Some(change) = self.ready.pop_front() {
+                return Some(Ok(change));
+            }
+            let next = self.places.pop_front()?;
+            if let Err(error) = self.read(next) {
+                self.places.clear();
+                return Some(Err(error));
+            }
+        }
+    }
+
+    fn take_findings(&mut self) -> Vec<Finding> {
+        Vec::new()
+    }
+}
