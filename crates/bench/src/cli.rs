@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, value_parser};
 use thiserror::Error;
 
+use crate::chatlog::{Chats, ChatsError, Fold};
 use crate::campaign::{self, Campaign, CampaignError};
 use crate::files;
 use crate::game::{self, Game, GameError, Task};
@@ -35,6 +36,11 @@ enum Command {
     /// Measure reading and writing long game sessions: resume, jump, replay, save, snapshot
     #[command(after_long_help = game::JSON_SHAPE)]
     Game(Game),
+    /// Measure chat logs as they grow: appending, folding, looking back
+    Chatlog(Chats),
+    /// Fold a chat log and print the peak of memory; `chatlog` starts this
+    #[command(hide = true)]
+    ChatlogFold(Fold),
     /// Measure how long it takes to list the sessions of an agent's home
     Homes(Homes),
     /// Measure what a turn of a campaign costs, and whether that grows with the campaign
@@ -95,6 +101,9 @@ pub(crate) enum CliError {
     /// The game could not be measured.
     #[error(transparent)]
     Game(#[from] GameError),
+    /// The chat logs could not be measured.
+    #[error(transparent)]
+    Chats(#[from] ChatsError),
     /// The home could not be measured.
     #[error(transparent)]
     Homes(#[from] HomesError),
@@ -119,6 +128,11 @@ impl Cli {
         match &self.command {
             Command::Save(save) => save.execute(out, progress),
             Command::Game(game) => Ok(game.execute(out, progress)?),
+            Command::Chatlog(chats) => Ok(chats.execute(out, progress)?),
+            Command::ChatlogFold(fold) => {
+                let peak = fold.execute()?;
+                Ok(writeln!(out, "{}", peak.map_or_else(String::new, |peak| peak.to_string()))?)
+            }
             Command::Homes(homes) => Ok(homes.execute(out, progress)?),
             Command::Campaign(campaign) => Ok(campaign.execute(out, progress)?),
             Command::GameMemory(task) => {

@@ -15,6 +15,7 @@ mod stats;
 
 mod game;
 
+mod chatlog;
 mod campaign;
 mod homes;
 

@@ -84,7 +84,7 @@ impl Trashed {
     }
 }
 
-/// The names in a directory, which may be missing.
+/// What a directory holds; one that is missing holds nothing.
 pub(crate) fn names(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, StoreError> {
     match store.list(dir) {
         Ok(listing) => Ok(listing.entries.iter().map(|entry| dir.join(&entry.name)).collect()),

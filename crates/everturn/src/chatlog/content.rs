@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::error::ChatError;
 use crate::checksum::checksum;
+use crate::disk::FileId;
 use crate::json::{Progress, Scanner};
 use crate::names::FilePath;
 use crate::store::{Store, StoreError};
@@ -21,7 +22,7 @@ const ENDS: u64 = 4096;
 /// Bytes at offsets: a stored file, or a text that is about to be one.
 #[derive(Clone)]
 pub(crate) enum Content {
-    Stored { store: Arc<dyn Store>, file: FilePath, len: u64 },
+    Stored { store: Arc<dyn Store>, file: FilePath, len: u64, id: FileId },
     Held { file: FilePath, bytes: Arc<[u8]> },
 }
 
@@ -32,8 +33,10 @@ impl Content {
         file: &FilePath,
     ) -> Result<Option<Content>, ChatError> {
         let stat = store.stat(file)?;
-        let content = |len| Content::Stored { store: Arc::clone(store), file: file.clone(), len };
-        Ok(stat.map(|stat| content(stat.len)))
+        Ok(stat.map(|stat| {
+            let (store, file) = (Arc::clone(store), file.clone());
+            Content::Stored { store, file, len: stat.len, id: stat.id }
+        }))
     }
 
     pub(crate) fn held(file: &FilePath, bytes: Vec<u8>) -> Content {
@@ -53,11 +56,19 @@ impl Content {
         }
     }
 
-    /// All bytes of a range, which must be there.
+    /// All bytes of a range, which must be there. A file that is another one by now is an error: its bytes would be
+    /// taken for something that they are not.
     pub(crate) fn read(&self, range: Range<u64>) -> Result<Vec<u8>, ChatError> {
         let wanted = range.end.saturating_sub(range.start);
         let bytes = match self {
-            Content::Stored { store, file, .. } => store.read(file, range)?,
+            Content::Stored { store, file, len, id } => {
+                let bytes = store.read(file, range)?;
+                let now = store.stat(file)?;
+                if now.is_none_or(|now| now.id != *id || now.len != *len) {
+                    return Err(StoreError::Changed { file: file.clone() }.into());
+                }
+                bytes
+            }
             Content::Held { bytes, .. } => {
                 let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
                 let held = bytes.get(place(range.start)..place(range.end));

@@ -40,10 +40,12 @@ fn with_value(
     tree: &Tree,
     write: impl FnOnce(Written<'_>) -> Result<(), EditError>,
 ) -> Result<(), EditError> {
-    let has_big_number = |value: &serde_json::Value| value.to_string() != tree.to_line();
+    let text = tree.to_line();
+    let is_text =
+        |value: &serde_json::Value| serde_json::to_string(value).is_ok_and(|same| same == text);
     match tree.to_value() {
-        Ok(value) if !has_big_number(&value) => write(Written::Value(&value)),
-        other => match (RawValue::from_string(tree.to_line()), other) {
+        Ok(value) if is_text(&value) => write(Written::Value(&value)),
+        other => match (RawValue::from_string(text), other) {
             (Ok(raw), _) => write(Written::Raw(&raw)),
             (Err(_), Ok(value)) => write(Written::Value(&value)),
             (Err(source), Err(_)) => Err(EditError::Write { path: String::new(), source }),

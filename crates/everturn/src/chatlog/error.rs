@@ -60,6 +60,7 @@ impl ChatError {
         ChatError::Input { what: what.into() }
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "texts and errors alike")]
     pub(crate) fn damaged(file: &FilePath, reason: impl ToString) -> ChatError {
         ChatError::Damaged { file: file.clone(), reason: reason.to_string() }
     }

@@ -49,7 +49,7 @@ pub(super) fn trash(
     let (trashed, away) = throw_away(&name, path)?;
     let mut steps = vec![away];
     if store.stat(&files.index)?.is_some() {
-        steps.push(Step::Remove { path: files.index.clone() });
+        steps.push(Step::Remove { path: files.index });
     }
     writer.writer.commit(steps, Durability::Synced)?;
     writer.release()?;

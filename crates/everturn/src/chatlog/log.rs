@@ -15,7 +15,7 @@ use super::survey::{List, survey};
 use crate::document::{Document, ParseError};
 use crate::finding::{Code, Finding};
 use crate::names::FilePath;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use crate::tree::Tree;
 
 /// How often a chat log is read again that changes while it is being opened.
@@ -61,6 +61,17 @@ impl Message {
 impl ChatLog {
     /// Opens the chat log whose document is at `path`.
     pub fn open(store: &Arc<dyn Store>, path: &FilePath) -> Result<ChatLog, ChatError> {
+        let mut tries = 1;
+        loop {
+            match ChatLog::look(store, path) {
+                // Its writer has folded it meanwhile.
+                Err(ChatError::Store(StoreError::Changed { .. })) if tries < TRIES => tries += 1,
+                other => return other,
+            }
+        }
+    }
+
+    fn look(store: &Arc<dyn Store>, path: &FilePath) -> Result<ChatLog, ChatError> {
         let files = Files::of(path)?;
         let mut tries = 1;
         loop {
@@ -281,9 +292,11 @@ impl ChatLog {
     pub fn messages(&self, numbers: RangeInclusive<u64>) -> Result<Messages<'_>, ChatError> {
         let first = (*numbers.start()).max(1);
         let last = (*numbers.end()).min(self.len());
-        let places =
-            if first > last { 1..=0 } else { self.place_of(first)?..=self.place_of(last)? };
-        Ok(Messages { log: self, place: *places.start(), last: *places.end(), elements: None })
+        let (place, last) = match first > last {
+            true => (1, 0),
+            false => (self.place_of(first)?, self.place_of(last)?),
+        };
+        Ok(Messages { log: self, place, last, elements: None })
     }
 
     /// The number of the message with this id; of several, the first.

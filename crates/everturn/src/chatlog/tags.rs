@@ -160,7 +160,7 @@ fn parse(text: &str, start: usize) -> Result<Tag, OddTag> {
         }
         attributes.push((key, value));
     }
-    let closing = format!("</tool:{}>", name);
+    let closing = format!("</tool:{name}>");
     cursor.eat(&closing);
     let mut take = |key: &str| {
         let at = attributes.iter().position(|(known, _)| known == key)?;

@@ -20,7 +20,9 @@ use super::names::Files;
 use super::rewrite::Plan;
 use super::survey::List;
 use super::tools::Fired;
+use crate::document::Segment;
 use crate::finding::Finding;
+use crate::layout::chain;
 use crate::names::FilePath;
 use crate::store::{At, Durability, Expect, Step, Store, Writer};
 use crate::tree::Tree;
@@ -60,6 +62,8 @@ pub struct ChatWriter {
     pub(super) batch: u64,
     /// How many bytes the journal may have.
     most_journal: Option<u64>,
+    /// Whether a fold has failed after the document was on its way.
+    stuck: bool,
 }
 
 /// What became of a change.
@@ -73,6 +77,9 @@ pub struct Changed {
     pub fired: Vec<Fired>,
     /// What was noticed on the way.
     pub findings: Vec<Finding>,
+    /// Why the journal could not be put into the document although it was due. The change is safe, and the rest is
+    /// tried again with the next one.
+    pub overdue: Option<String>,
 }
 
 impl ChatWriter {
@@ -103,7 +110,7 @@ impl ChatWriter {
             let what = format!("its version is {version}, which is only read and never written");
             return Err(ChatError::input(what));
         }
-        Ok(ChatWriter { log, writer, batch: BATCH_BYTES, most_journal: None })
+        Ok(ChatWriter { log, writer, batch: BATCH_BYTES, most_journal: None, stuck: false })
     }
 
     /// Lets a commit carry so many bytes, and the journal have so many before it is folded.
@@ -131,8 +138,9 @@ impl ChatWriter {
             Some(id) => id,
             None => self.free_id(List::Messages, "msg", 3, self.log.len())?,
         };
-        let protagonist = self.log.head().string_at(&["session", "protagonist", "name"]);
-        let protagonist = protagonist.as_deref();
+        let name = ["session", "protagonist", "name"].map(Segment::Key);
+        let protagonist: Option<String> = self.log.head.read(&name).ok().flatten();
+        let protagonist = protagonist.as_deref().filter(|name| !name.is_empty());
         let message = Given { tree: given, id: &id, now: &at, protagonist }.message()?;
         let place = self.log.last_place() + 1;
         let told = self.tell(message, place, None, &at)?;
@@ -140,8 +148,8 @@ impl ChatWriter {
         ops.extend(told.snapshots);
         self.write(ops, Vec::new(), &at)?;
         let number = self.log.number_of(place);
-        self.fold_if_due()?;
-        Ok(Changed { number, id, fired: told.fired, findings: told.findings })
+        let overdue = self.fold_if_due();
+        Ok(Changed { number, id, fired: told.fired, findings: told.findings, overdue })
     }
 
     /// An id that nothing in a list has.
@@ -169,6 +177,10 @@ impl ChatWriter {
         more: Vec<Step>,
         at: &str,
     ) -> Result<(), ChatError> {
+        if self.stuck {
+            let what = "a fold has failed half way; the chat log must be opened again";
+            return Err(ChatError::input(what));
+        }
         let log = &mut self.log;
         let begins = log.overlay.bytes == 0;
         let mut text = if begins { log.base()?.line() } else { String::new() };
@@ -180,11 +192,13 @@ impl ChatWriter {
             spans.push(start..start + line.len() as u64 - 1);
             text.push_str(&line);
         }
-        let mut head = log.head.clone();
+        // The head is copied only for a change of its own: it may be long.
+        let mut head = None;
         for op in &ops {
             if let Op::Head { edits } = op {
+                let head = head.get_or_insert_with(|| log.head.clone());
                 for edit in edits {
-                    apply(&mut head, edit).map_err(|error| ChatError::input(error.to_string()))?;
+                    apply(head, edit).map_err(|error| ChatError::input(error.to_string()))?;
                 }
             }
         }
@@ -197,7 +211,9 @@ impl ChatWriter {
         }
         let receipt = self.writer.commit(steps, Durability::Synced)?;
         let start = receipt.appended.first().copied().unwrap_or(log.overlay.bytes);
-        log.head = head;
+        if let Some(head) = head {
+            log.head = head;
+        }
         log.overlay.bytes = start + length;
         for (op, span) in ops.into_iter().zip(spans) {
             log.overlay.note(op, start + span.start..start + span.end, Some(at.to_owned()));
@@ -205,12 +221,13 @@ impl ChatWriter {
         Ok(())
     }
 
-    fn fold_if_due(&mut self) -> Result<(), ChatError> {
+    /// Folds, if the journal is long; what was changed is safe, whatever becomes of that.
+    fn fold_if_due(&mut self) -> Option<String> {
         let most = (self.log.content.len() / JOURNAL_SHARE).max(LEAST_JOURNAL);
-        if self.log.overlay.bytes > self.most_journal.unwrap_or(most) {
-            self.fold()?;
+        if self.log.overlay.bytes <= self.most_journal.unwrap_or(most) {
+            return None;
         }
-        Ok(())
+        self.fold().err().map(|error| chain(&error))
     }
 
     /// Puts the journal into the document.
@@ -233,7 +250,12 @@ impl ChatWriter {
     /// Writes the document anew.
     pub(super) fn rewrite(&mut self, plan: &Plan, more: Vec<Step>) -> Result<(), ChatError> {
         let built = build(&self.log, plan, &self.log.files, &*self.writer, self.batch)?;
-        put_in_place(&self.log, built, more, &*self.writer)?;
+        if let Err(error) = put_in_place(&self.log, built, more, &*self.writer) {
+            // Once the new document is beside the old one, the journal is not read any more.
+            self.stuck =
+                self.log.store.stat(&self.log.files.folded).map_or(true, |at| at.is_some());
+            return Err(error);
+        }
         self.reopen()
     }
 

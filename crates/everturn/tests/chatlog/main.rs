@@ -5,9 +5,11 @@
 
 mod branches;
 mod check;
+mod context;
 mod crash;
 mod damage;
 mod document;
+mod growth;
 mod model;
 mod support;
 mod tools;

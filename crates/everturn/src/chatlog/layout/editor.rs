@@ -29,7 +29,7 @@ impl ChatEditor {
         let mut findings = changed.findings;
         findings.extend(changed.fired.into_iter().map(told));
         let id = Some(changed.id).filter(|id| !id.is_empty());
-        Written { turn: self.turn(), id, findings, overdue: None }
+        Written { turn: self.turn(), id, findings, overdue: changed.overdue }
     }
 }
 

@@ -117,7 +117,7 @@ impl ChatWriter {
         ops.extend(more);
         self.write(ops, Vec::new(), &now.to_string())?;
         let id = message.id().unwrap_or_default();
-        self.fold_if_due()?;
-        Ok(Changed { number: message.number, id, fired: Vec::new(), findings })
+        let overdue = self.fold_if_due();
+        Ok(Changed { number: message.number, id, fired: Vec::new(), findings, overdue })
     }
 }

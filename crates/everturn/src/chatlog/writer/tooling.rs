@@ -242,7 +242,8 @@ impl ChatWriter {
         if !ops.is_empty() {
             self.write(ops, Vec::new(), &at)?;
         }
-        Ok(Changed { number, id: made.unwrap_or_default(), fired, findings })
+        let id = made.unwrap_or_default();
+        Ok(Changed { number, id, fired, findings, overdue: None })
     }
 }
 
