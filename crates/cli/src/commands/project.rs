@@ -14,7 +14,7 @@ use crate::output::{Output, harmless};
 use crate::sessions::{Root, report};
 use crate::settings;
 
-/// List the projects in Linggen's home, and give one that was moved its new path
+/// List the projects in Linggen's home, and re-home those that moved
 ///
 /// The name of a project's directory is made from its path. Where that makes two projects the same, the second one
 /// gets a number, and both keep what is theirs.

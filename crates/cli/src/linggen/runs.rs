@@ -17,7 +17,7 @@ fn daemon(root: &Root) -> Result<Daemon, Error> {
     let file = read_pid(&root.store(), settings::is_alive)?;
     match &file {
         PidFile::Stale(pid) => {
-            Output::status(&format!("ling.pid says {pid}, but no such process is alive"))
+            Output::status(&format!("ling.pid says {pid}, but no such process is alive"));
         }
         PidFile::Damaged(text) => Output::status(&format!("ling.pid is no number: {text:?}")),
         PidFile::Missing | PidFile::Alive(_) => {}

@@ -55,7 +55,7 @@ impl Session {
         }
         match self.lineage() {
             Ok(lineage) => {
-                findings.extend(lineage.and_then(|lineage| self.missing(&lineage.parent)))
+                findings.extend(lineage.and_then(|lineage| self.missing(&lineage.parent)));
             }
             Err(LinggenError::Damaged { file, reason }) => {
                 findings.push(about(&file, Code::BadMetadata, reason));

@@ -303,6 +303,10 @@ mod tests {
         assert_eq!(config.explain("server.port")[0].place, "over");
     }
 
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "tables of arguments read better without ampersands"
+    )]
     fn set(text: &str, key: &str, value: Value, expect: &str) {
         let mut toml = Toml::parse(text.as_bytes()).unwrap();
         toml.set(key, &value).unwrap();

@@ -67,7 +67,7 @@ impl LinggenError {
         LinggenError::Input { what: what.into() }
     }
 
-    pub(crate) fn damaged(file: &FilePath, reason: impl ToString) -> LinggenError {
+    pub(crate) fn damaged(file: &FilePath, reason: impl std::fmt::Display) -> LinggenError {
         LinggenError::Damaged { file: file.clone(), reason: reason.to_string() }
     }
 }

@@ -217,10 +217,10 @@ impl Rows {
         }
     }
 
-    fn row(&mut self, record: Record) -> Row {
+    fn row(&mut self, record: &Record) -> Row {
         self.number += 1;
         let from_start = matches!(self.content, Content::Forward(_));
-        let Record { line, offset, length, .. } = record;
+        let Record { line, offset, length, .. } = *record;
         let tree = record.text().map(|text| Tree::trusted(text.into(), 0..text.len()));
         Row { number: from_start.then_some(self.number), line, offset, length, tree }
     }
@@ -239,7 +239,7 @@ impl Iterator for Rows {
             match item {
                 Err(error) => return Some(Err(StoreError::io("read", &self.file)(error).into())),
                 Ok(Item::Finding(finding)) => self.findings.push(finding),
-                Ok(Item::Record(record)) => return Some(Ok(self.row(record))),
+                Ok(Item::Record(record)) => return Some(Ok(self.row(&record))),
             }
         }
     }

@@ -187,6 +187,10 @@ mod tests {
 
     use super::*;
 
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "tables of arguments read better without ampersands"
+    )]
     fn read(text: &str, expect: Value) {
         let yaml = Yaml::parse(text).unwrap();
         assert_eq!(Value::Object(yaml.values().clone()), expect, "{text:?}");
@@ -236,6 +240,10 @@ mod tests {
         assert_eq!(Yaml::from_bytes(b"a: \xff\n"), Err(YamlError::NotUtf8 { at: 3 }));
     }
 
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "tables of arguments read better without ampersands"
+    )]
     fn set(text: &str, key: &str, value: Value, expect: &str) {
         let mut yaml = Yaml::parse(text).unwrap();
         yaml.set(key, &value).unwrap();

@@ -39,7 +39,7 @@ fn nothing(id: &SessionId) -> RepairError {
     RepairError::Nothing { id: id.clone() }
 }
 
-fn damaged(file: &FilePath, reason: impl ToString) -> RepairError {
+fn damaged(file: &FilePath, reason: impl std::fmt::Display) -> RepairError {
     RepairError::Damaged { file: file.clone(), reason: reason.to_string() }
 }
 

@@ -160,7 +160,7 @@ fn a_session_is_thrown_away_had_back_and_removed_for_good() {
     let name = staged.trashed.unwrap();
     assert_eq!(linggen().restore(&store, &name).unwrap(), place);
     assert!(linggen().restore(&store, &name).is_err());
-    assert_eq!(linggen().places(&store).unwrap().places, [place.clone()]);
+    assert_eq!(linggen().places(&store).unwrap().places, std::slice::from_ref(&place));
     assert!(linggen().purge(&store, &gone).is_err(), "the trash is not what it was");
     linggen().purge(&store, &gone[..1]).unwrap();
     assert_eq!(linggen().trashed(&store).unwrap(), []);

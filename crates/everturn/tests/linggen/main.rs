@@ -2,10 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 #![expect(clippy::panic, reason = "a test that cannot go on should say where")]
 #![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
-#![expect(
-    clippy::needless_pass_by_value,
-    reason = "tables of arguments read better without ampersands"
-)]
 
 mod crash;
 mod damage;

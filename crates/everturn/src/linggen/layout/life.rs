@@ -91,7 +91,7 @@ pub(super) fn restore(store: &Arc<dyn Store>, name: &str) -> Result<Place, Lingg
     let missing = || LinggenError::input(format!("there is no session called {name} in the trash"));
     let (path, _) = look_into(store, &parsed)?.ok_or_else(missing)?;
     let place = parsed.place()?;
-    let writer = store.lock(&[path.clone(), place.clone()])?;
+    let writer = store.lock(&[path, place.clone()])?;
     let (path, now_at) = look_into(store, &parsed)?.ok_or_else(missing)?;
     if store.stat(&path)?.is_some() {
         return Err(LinggenError::Taken { id: parsed.id.to_string(), path });

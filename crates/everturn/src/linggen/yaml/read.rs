@@ -224,10 +224,8 @@ impl Reader<'_> {
         while let Some((at, character)) = characters.next() {
             match character {
                 '\\' if !single => drop(characters.next()),
-                '\'' if single => {
-                    if characters.next_if(|(_, next)| *next == '\'').is_none() {
-                        return start + at + 1;
-                    }
+                '\'' if single && characters.next_if(|(_, next)| *next == '\'').is_none() => {
+                    return start + at + 1;
                 }
                 '"' if !single => return start + at + 1,
                 _ => {}

@@ -111,7 +111,7 @@ fn is_something_else(text: &str) -> bool {
         }
         text == *word || text == capital || text == word.to_ascii_uppercase()
     };
-    if WORDS.iter().any(|word| cases(word)) {
+    if WORDS.iter().any(cases) {
         return true;
     }
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
