@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use clap::{Args, value_parser};
 use everturn::disk::RealDisk;
-use everturn::layout::{self, LayoutError};
+use everturn::layout::{self, Layout, LayoutError};
 use everturn::names::{FilePath, NameError};
 use everturn::store::{
     Durability, Expect, FileStore, Holder, Options, Secrecy, Step, Store, StoreError,
@@ -66,8 +66,11 @@ pub(crate) enum HomesError {
     #[error(transparent)]
     Name(#[from] NameError),
     /// There is no such layout.
-    #[error("there is no layout codelia")]
-    NoLayout,
+    #[error("there is no layout {name}")]
+    NoLayout {
+        /// Its name.
+        name: &'static str,
+    },
     /// What was listed is not what was made.
     #[error("{found} sessions were listed, {made} were made")]
     Wrong {
@@ -78,8 +81,51 @@ pub(crate) enum HomesError {
     },
 }
 
-fn log(number: u32) -> Result<FilePath, NameError> {
-    FilePath::parse(&format!("sessions/messages/{number:08x}.jsonl"))
+/// A home that is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Codelia,
+    Linggen,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Codelia => "codelia",
+            Kind::Linggen => "linggen",
+        }
+    }
+
+    fn layout(self) -> Result<&'static dyn Layout, HomesError> {
+        layout::find(self.name()).ok_or(HomesError::NoLayout { name: self.name() })
+    }
+
+    /// The files of a session, with their contents.
+    fn files(self, number: u32) -> Result<Vec<(FilePath, String)>, NameError> {
+        let files = match self {
+            Kind::Codelia => {
+                let text = format!(
+                    "{{\"role\":\"user\",\"content\":\"question {number}\"}}\n\
+                     {{\"role\":\"assistant\",\"content\":\"answer {number}\"}}\n"
+                );
+                vec![(format!("sessions/messages/{number:08x}.jsonl"), text)]
+            }
+            Kind::Linggen => {
+                let id = format!("sess-{}-{number:08x}", 1_700_000_000 + number);
+                let dir = format!("projects/-work-p{}/sessions/{id}", number % 20);
+                let meta = format!("id: {id}\ntitle: Question {number}\ncreated_at: 1700000000\n");
+                let message = format!(
+                    "{{\"agent_id\":\"ling\",\"from_id\":\"user\",\"to_id\":\"ling\",\
+                     \"content\":\"question {number}\",\"timestamp\":1700000000,\"is_observation\":false}}\n"
+                );
+                vec![
+                    (format!("{dir}/session.yaml"), meta),
+                    (format!("{dir}/messages.jsonl"), message),
+                ]
+            }
+        };
+        files.into_iter().map(|(file, text)| Ok((FilePath::parse(&file)?, text))).collect()
+    }
 }
 
 impl Homes {
@@ -89,18 +135,46 @@ impl Homes {
         progress: &mut dyn Write,
     ) -> Result<(), HomesError> {
         files::create_dir(&self.dir).map_err(HomesError::Directory)?;
-        let place = tempfile::tempdir_in(&self.dir)?;
-        let disk = Arc::new(RealDisk::open(place.path())?);
-        let holder = Holder { pid: std::process::id(), started: String::new() };
-        let store: Arc<dyn Store> = Arc::new(FileStore::open(disk, Options::new(holder))?);
-        writeln!(progress, "making {} sessions", self.sessions)?;
-        self.make(&store)?;
-        let codelia = layout::find("codelia").ok_or(HomesError::NoLayout)?;
+        let mut report = Vec::new();
+        for kind in [Kind::Codelia, Kind::Linggen] {
+            let place = tempfile::tempdir_in(&self.dir)?;
+            let disk = Arc::new(RealDisk::open(place.path())?);
+            let holder = Holder { pid: std::process::id(), started: String::new() };
+            let store: Arc<dyn Store> = Arc::new(FileStore::open(disk, Options::new(holder))?);
+            writeln!(progress, "making {} sessions of {}", self.sessions, kind.name())?;
+            self.make(kind, &store)?;
+            report.push((kind, self.measure(kind, &store)?));
+        }
+        if self.json {
+            let homes: Vec<_> = report
+                .iter()
+                .map(|(kind, took)| json!({"layout": kind.name(), "list_ms": took}))
+                .collect();
+            let report = json!({
+                "sessions": self.sessions, "runs": self.runs, "target_ms": TARGET, "homes": homes,
+            });
+            writeln!(out, "{report:#}")?;
+            return Ok(());
+        }
+        for (kind, took) in report {
+            let name = kind.name();
+            writeln!(
+                out,
+                "{name}: list of {} sessions: {took:.1} ms (target {TARGET} ms)",
+                self.sessions
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The median of the times that a list takes, in milliseconds.
+    fn measure(&self, kind: Kind, store: &Arc<dyn Store>) -> Result<f64, HomesError> {
+        let layout = kind.layout()?;
         let mut millis = Vec::new();
         // The first list finds nothing in the caches of the system and does not count.
         for run in 0..=self.runs {
             let start = Instant::now();
-            let (summaries, _) = codelia.list(&store)?;
+            let (summaries, _) = layout.list(store)?;
             let took = start.elapsed().as_secs_f64() * 1000.0;
             if summaries.len() != usize::try_from(self.sessions).unwrap_or(usize::MAX) {
                 return Err(HomesError::Wrong { found: summaries.len(), made: self.sessions });
@@ -109,39 +183,30 @@ impl Homes {
                 millis.push(took);
             }
         }
-        let took = median(millis);
-        if self.json {
-            let report = json!({
-                "sessions": self.sessions, "runs": self.runs, "list_ms": took, "target_ms": TARGET,
-            });
-            writeln!(out, "{report:#}")?;
-        } else {
-            writeln!(out, "list of {} sessions: {took:.1} ms (target {TARGET} ms)", self.sessions)?;
-        }
-        Ok(())
+        Ok(median(millis))
     }
 
-    /// Makes the logs, then lets each session be opened once, so that the index knows it.
-    fn make(&self, store: &Arc<dyn Store>) -> Result<(), HomesError> {
-        let codelia = layout::find("codelia").ok_or(HomesError::NoLayout)?;
-        let writer = store.lock(&[FilePath::parse("sessions")?])?;
+    /// Makes the files; sessions of Codelia are then opened once each, so that the index knows them.
+    fn make(&self, kind: Kind, store: &Arc<dyn Store>) -> Result<(), HomesError> {
+        let writer = store.lock(&[FilePath::parse("sessions")?, FilePath::parse("projects")?])?;
         let mut steps = Vec::new();
         for number in 0..self.sessions {
-            let text = format!(
-                "{{\"role\":\"user\",\"content\":\"question {number}\"}}\n\
-                 {{\"role\":\"assistant\",\"content\":\"answer {number}\"}}\n"
-            );
-            let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
-            let (file, bytes) = (log(number)?, text.into_bytes());
-            steps.push(Step::Replace { file, expect, bytes, secrecy });
+            for (file, text) in kind.files(number)? {
+                let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
+                steps.push(Step::Replace { file, expect, bytes: text.into_bytes(), secrecy });
+            }
             if number % BATCH == BATCH - 1 || number + 1 == self.sessions {
                 writer.commit(std::mem::take(&mut steps), Durability::Synced)?;
             }
         }
         writer.release()?;
-        for number in 0..self.sessions {
-            let place = Place { id: format!("{number:08x}"), path: log(number)? };
-            codelia.edit(store, &place)?.release()?;
+        if kind == Kind::Codelia {
+            for number in 0..self.sessions {
+                for (path, _) in kind.files(number)? {
+                    let place = Place { id: format!("{number:08x}"), path };
+                    kind.layout()?.edit(store, &place)?.release()?;
+                }
+            }
         }
         Ok(())
     }

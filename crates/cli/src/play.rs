@@ -13,7 +13,7 @@ mod voice;
 mod words;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use everturn::campaign::{CampaignWriter, Embedded};
 use everturn::store::Store;
@@ -126,7 +126,7 @@ fn converse(game: &mut Game<'_>, console: &mut Console, context: &mut Context) -
         game.opening(&mut page)?;
         show(&page, console, context)?;
     }
-    let leaving = AtomicBool::new(false);
+    let mut leaving = false;
     loop {
         if !context.json {
             echo(game, None, console, context)?;
@@ -135,18 +135,21 @@ fn converse(game: &mut Game<'_>, console: &mut Console, context: &mut Context) -
         let (mut next, failures) = (Next::Ask, game.failures);
         match console.ask().map_err(failed)? {
             Heard::End => next = Next::Leave,
-            Heard::Interrupted if leaving.swap(true, Ordering::Relaxed) => next = Next::Leave,
+            Heard::Interrupted if std::mem::replace(&mut leaving, true) => next = Next::Leave,
             Heard::Interrupted => {
-                page.say(Look::Faint, "Ctrl-C once more leaves, and so does /quit.")
+                page.say(Look::Faint, "Ctrl-C once more leaves, and so does /quit.");
             }
             Heard::Unfit(why) => {
                 game.failures += 1;
                 page.say(Look::Alarm, why);
             }
             Heard::Line(line) => {
-                leaving.store(false, Ordering::Relaxed);
+                leaving = false;
                 console.remember(&line);
-                if !console.is_terminal() && !context.json {
+                if console.is_terminal() {
+                    context.out.write_all(b"\n")?;
+                    context.out.flush()?;
+                } else if !context.json {
                     echo(game, Some(&line), console, context)?;
                 }
                 next = game.line(&line, &mut page)?;

@@ -330,19 +330,19 @@ impl Context {
             summaries.extend(found);
             findings.extend(noticed);
         }
-        // The last one to be changed comes first.
-        summaries.sort_by(|a, b| (b.updated, &a.place).cmp(&(a.updated, &b.place)));
+        newest_first(&mut summaries);
         Ok((summaries, findings))
     }
 
     /// Adds what a list by names alone does not tell, to summaries that are to be shown.
     pub(crate) fn complete(&self, root: &Root, summaries: &mut [Summary]) {
-        for summary in summaries {
+        for summary in summaries.iter_mut() {
             let layout = layout::find(summary.layout).filter(|layout| layout.lists_names_only());
             let Some(layout) = layout else { continue };
             let told = layout.summary(&root.store(), &summary.place);
             *summary = told.unwrap_or_else(|error| layout.unreadable(&summary.place, &error));
         }
+        newest_first(summaries);
     }
 
     fn latest(&self, root: &Root) -> Result<Chosen, Error> {
@@ -365,6 +365,11 @@ impl Context {
         Error::new(Exit::Request, format!("there is no session {name:?} in {place}"))
             .hint(format!("there are {names}; {} says more", self.next_command("ls")))
     }
+}
+
+/// The last one to be changed comes first.
+fn newest_first(summaries: &mut [Summary]) {
+    summaries.sort_by(|a, b| (b.updated, &a.place).cmp(&(a.updated, &b.place)));
 }
 
 type Candidate = (&'static dyn Layout, Place);

@@ -33,8 +33,11 @@ pub(crate) fn home(program: &Program, root: Option<&Path>) -> Result<Home, Error
         current_dir: std::env::current_dir().unwrap_or_default(),
         platform: Platform::Unix,
     };
-    let root = root.map(|root| root.to_string_lossy());
-    Home::resolve(program, &environment, root.as_deref()).map_err(|cause| {
+    let unusable = |root: &Path| {
+        Error::new(Exit::Request, format!("the root {} is not Unicode", root.display()))
+    };
+    let root = root.map(|root| root.to_str().ok_or_else(|| unusable(root))).transpose()?;
+    Home::resolve(program, &environment, root).map_err(|cause| {
         Error::new(Exit::Request, "no data root")
             .caused_by(cause)
             .hint("name one with --root DIR or EVERTURN_ROOT")
@@ -45,10 +48,7 @@ pub(crate) fn home(program: &Program, root: Option<&Path>) -> Result<Home, Error
 pub(crate) fn variables(
     table: &'static [(&'static str, &'static str)],
 ) -> impl Iterator<Item = (&'static str, &'static str, String)> {
-    table.iter().filter_map(|(name, key)| {
-        let value = std::env::var(name).ok().filter(|value| !value.is_empty())?;
-        Some((*name, *key, value))
-    })
+    table.iter().filter_map(|(name, key)| Some((*name, *key, variable(name)?)))
 }
 
 /// What decides where Linggen's configuration is looked for: the file that is named, the directory in which the
@@ -63,11 +63,6 @@ pub(crate) fn linggen_search() -> (Option<String>, String, String) {
 pub(crate) fn is_alive(pid: u32) -> bool {
     let processes = Path::new("/proc");
     !processes.join("self").exists() || processes.join(pid.to_string()).exists()
-}
-
-/// The approval mode that `CODELIA_APPROVAL_MODE` asks for.
-pub(crate) fn approval_mode() -> Option<String> {
-    std::env::var("CODELIA_APPROVAL_MODE").ok().filter(|mode| !mode.is_empty())
 }
 
 /// The directory in which the process works, without links in it: a project is known by it.

@@ -233,7 +233,7 @@ impl Config {
     fn add(&mut self, layer: Layer, place: &str, value: Value) {
         self.layers.push(Origin { layer, place: place.to_owned(), value });
         // Stable, so that of two flags the later one counts.
-        self.layers.sort_by(|a, b| b.layer.cmp(&a.layer));
+        self.layers.sort_by_key(|origin| std::cmp::Reverse(origin.layer));
     }
 
     /// What is wrong with a file, all of it.

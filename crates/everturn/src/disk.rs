@@ -245,6 +245,12 @@ flushes! {
     Recycle,
     /// The directories that hold a new log.
     LogName,
+    /// A large new content, in a file beside the log, before a record names it.
+    StagedFile,
+    /// The directory of such files.
+    StagedDir,
+    /// The same, when a content gets its name there back because a commit has failed.
+    UndoStaged,
     /// A file that commits have changed, before the log starts anew.
     CheckpointFile,
     /// A directory in which commits have changed names, before the log starts anew.

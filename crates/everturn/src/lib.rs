@@ -99,6 +99,7 @@ pub mod markup;
 pub mod chatlog;
 
 pub mod chatlog_import;
+
 pub mod linggen;
 
 pub mod check;

@@ -131,7 +131,7 @@ impl Outline {
                     self.named.push(Named { name: name.to_owned(), text: name.to_owned() });
                 }
                 let told =
-                    |key: &str| !PICTURES.contains(&key) && !(name.is_some() && key == "name");
+                    |key: &str| !(PICTURES.contains(&key) || name.is_some() && key == "name");
                 let members = value.children().into_iter().filter(|(key, _)| told(key)).rev();
                 stack.extend(members.map(|(key, value)| Waiting {
                     label: label(&key),

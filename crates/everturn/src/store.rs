@@ -29,6 +29,7 @@ mod quarantine;
 mod record;
 mod recover;
 mod replay;
+mod staged;
 mod tracked;
 
 pub use error::StoreError;

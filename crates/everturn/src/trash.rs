@@ -84,7 +84,7 @@ impl Trashed {
     }
 }
 
-/// The names in a directory, which may be missing.
+/// What a directory holds; one that is missing holds nothing.
 pub(crate) fn names(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, StoreError> {
     match store.list(dir) {
         Ok(listing) => Ok(listing.entries.iter().map(|entry| dir.join(&entry.name)).collect()),
@@ -198,7 +198,7 @@ pub(crate) fn sizes(
 }
 
 /// The bytes of a file, or of all files in a directory.
-fn size_of(store: &Arc<dyn Store>, path: FilePath) -> Result<u64, StoreError> {
+pub(crate) fn size_of(store: &Arc<dyn Store>, path: FilePath) -> Result<u64, StoreError> {
     let (mut waiting, mut bytes) = (vec![path], 0);
     while let Some(path) = waiting.pop() {
         match store.stat(&path)? {

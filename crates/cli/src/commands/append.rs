@@ -36,6 +36,11 @@ A message of Codelia:
   {"role":"user","content":"List the files."}
   or {"messages":[…]} for several that are stored together.
 
+A message of Linggen:
+  {"content":"Fix the menu","from_id":"user","agent_id":"ling"}
+  Only content is needed; if it is no text, it is kept as JSON. Besides there
+  are to_id, timestamp and is_observation. Other fields are kept.
+
 A message of a chat log:
   {"type":"npc","name":"Luna","text":"You came back."}
   or all of its fields: id, timestamp, type, sender, content, metadata. Types are

@@ -106,6 +106,9 @@ type Said = Vec<(String, String, Value)>;
 /// The one setting that is not in the configuration: how much an agent may do without asking.
 const APPROVAL: &str = "approval_mode";
 
+/// The variable that says so.
+const APPROVAL_VARIABLE: &str = "CODELIA_APPROVAL_MODE";
+
 /// Which policy counts for the project at hand. A word that is no mode is an error, not passed over.
 fn approval(home: &AgentHome, flags: &[(String, Value)]) -> Result<Said, Error> {
     let mut said: Said = Vec::new();
@@ -116,9 +119,9 @@ fn approval(home: &AgentHome, flags: &[(String, Value)]) -> Result<Said, Error> 
         let mode = ApprovalMode::parse(value.as_str().unwrap_or_default())?;
         add("flag", "--set".to_owned(), mode);
     }
-    if let Some(word) = settings::approval_mode() {
+    if let Some(word) = settings::variable(APPROVAL_VARIABLE) {
         let mode = ApprovalMode::parse(&word).map_err(Error::from)?;
-        add("environment", "CODELIA_APPROVAL_MODE".to_owned(), mode);
+        add("environment", APPROVAL_VARIABLE.to_owned(), mode);
     }
     if let Some(store) = home.config_store()? {
         let projects = Projects::read(&store)?;

@@ -149,6 +149,12 @@ impl Client {
                 let reason = format!("nothing answers at {host}; is the endpoint running?");
                 Failure::Later { reason, wait: None }
             }
+            // So is told what is wrong with a certificate.
+            ureq::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
+                let reason =
+                    format!("{host} is not to be trusted: {}", self.quoted(&error.to_string()));
+                Failure::Final { reason }
+            }
             ureq::Error::Io(_) | ureq::Error::ConnectionFailed | ureq::Error::Protocol(_) => {
                 let reason =
                     format!("the connection to {host} broke: {}", self.quoted(&error.to_string()));

@@ -78,10 +78,15 @@ Tools are called in their order and checked. Whoever is alive may use all of the
 with a positive delta on themselves; everybody else none. Never tell a change that no tool call of yours brings about, \
 and never change rules or world by words.";
 
-const WORDS: &str = "\
-Your words are checked: unless a tool call of this answer succeeds, assistant_text must not contain move, arrive, enter, \
-hp, health, damage, heal, dies or dead, not even inside of other words (remove, center). Never say dead or dies while \
-nobody has the state dead. A rule_explanation may use all of these words.";
+/// What is said about words that are looked for.
+fn words(checked: &[&str]) -> String {
+    format!(
+        "Your words are checked: unless a tool call of this answer succeeds, assistant_text must not contain any of \
+         these, not even inside of other words (remove, center): {}. Never say dead or dies while nobody has the state \
+         dead. A rule_explanation may use all of these words.",
+        checked.join(", ")
+    )
+}
 
 /// The rules, which are the same from turn to turn.
 fn system(request: &Request<'_>) -> String {
@@ -104,11 +109,12 @@ fn system(request: &Request<'_>) -> String {
             "Hit points never fall below 0. When everybody is dying or dead, the campaign ends."
         }
     };
-    let mut parts = vec![ROLE, SHAPE, &tools, CHECKS, roads, health];
-    if request.words_are_checked() {
-        parts.push(WORDS);
-    }
-    parts.join("\n\n")
+    let words = match request.checked_words() {
+        [] => None,
+        checked => Some(words(checked)),
+    };
+    let parts = [ROLE, SHAPE, &tools, CHECKS, roads, health];
+    parts.into_iter().chain(words.as_deref()).collect::<Vec<_>>().join("\n\n")
 }
 
 /// The state, what the player says, and what was wrong with the last answer.

@@ -1,5 +1,7 @@
 //! A campaign at the prompt: on a pseudo-terminal, through a pipe, and with input that nobody would type.
 
+#![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
+
 use std::path::Path;
 
 use crate::everturn::{command, run};
@@ -129,14 +131,23 @@ fn rows(dir: &Path) -> Vec<String> {
 
 #[test]
 fn ctrl_c_clears_the_line_and_twice_it_leaves() {
+    // Keys come one by one once the prompt is there.
     let (dir, run) = on_a_terminal(&[
         "[0] ",
+        "",
+        "> ",
         "half a li\u{3}",
         "Ctrl-C once more",
+        "",
+        "> ",
         "look\r",
         "[1] ",
+        "",
+        "> ",
         "\u{3}",
         "Ctrl-C once more",
+        "",
+        "> ",
         "\u{3}",
     ]);
     assert_eq!(run.exit, 0);
@@ -148,16 +159,26 @@ fn ctrl_c_clears_the_line_and_twice_it_leaves() {
 fn ctrl_d_leaves_and_lines_can_be_edited_and_called_back() {
     let (dir, run) = on_a_terminal(&[
         "[0] ",
+        "",
+        "> ",
         "ook\u{1}l\u{5} around\r",
         "[1] ",
+        "",
         // The arrow up calls the last line back, also after the program was left.
+        "> ",
         "\u{1b}[A\r",
         "[2] ",
+        "",
+        "> ",
         "\u{4}",
     ]);
     assert_eq!(run.exit, 0);
     assert_eq!(rows(dir.path()), ["look around", "look around"]);
-    let again = on_terminal(dir.path(), &WORDS, &["[2] ", "\u{1b}[A\r", "[3] ", "\u{4}"]);
+    let again = on_terminal(
+        dir.path(),
+        &WORDS,
+        &["[2] ", "", "> ", "\u{1b}[A\r", "[3] ", "", "> ", "\u{4}"],
+    );
     assert!(again.found.iter().all(|found| *found), "{}", again.seen);
     assert_eq!(rows(dir.path()).len(), 3);
 }
@@ -269,7 +290,7 @@ fn a_model_is_shown_while_it_tells_and_a_line_that_failed_is_sent_again() {
     assert!(run.found.iter().all(|found| *found), "{:?}\n{}", run.found, run.seen);
     let seen = plain(&run.seen);
     assert_eq!(seen.matches("A torch flares up").count(), 1, "{seen}");
-    assert!(seen.contains("stands there as it was when the\nlast of them left it."), "{seen}");
+    assert!(seen.contains("stands there as it was when\nthe last of them left it."), "{seen}");
     assert!(seen.contains("Then it is \\u{1b}[31mdark.\n"), "{seen}");
     assert_eq!(rows(dir.path()), ["I light a torch.", "wait"]);
 }
@@ -290,6 +311,8 @@ fn ctrl_c_ends_the_wait_for_a_narrator_and_the_line_is_kept() {
         "Silence.",
         "",
         "[1] ",
+        "",
+        "> ",
         "\u{4}",
     ];
     let start = std::time::Instant::now();
@@ -310,6 +333,6 @@ fn through_a_pipe_a_model_that_is_down_ends_with_1_and_nothing_is_written() {
     let printed = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1), "{printed}");
     assert!(printed.contains("does not accept the key"), "{printed}");
-    assert!(printed.contains("stands there as it was when the\nlast of them"), "{printed}");
+    assert!(printed.contains("stands there as it was when\nthe last of them"), "{printed}");
     assert_eq!(rows(dir.path()), ["I light a torch."]);
 }

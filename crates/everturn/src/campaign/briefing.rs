@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::conflict::CHANGES;
 use super::generation::{Generation, Rules};
 use super::narrator::Request;
 use super::turn::looks_for_words;
@@ -135,10 +136,11 @@ impl Request<'_> {
         notes
     }
 
-    /// Whether the words of an answer are looked at for claims that no tool bears out.
+    /// The words that an answer must not have, not even inside of others, unless a call of it succeeds. There
+    /// are none where words are not looked at.
     #[must_use]
-    pub fn words_are_checked(&self) -> bool {
-        looks_for_words(self.view())
+    pub fn checked_words(&self) -> &'static [&'static str] {
+        if looks_for_words(self.view()) { CHANGES } else { &[] }
     }
 
     fn brief(&self) -> Map<String, Value> {
@@ -229,6 +231,13 @@ mod tests {
         ] {
             assert_eq!(request(&first(context)).detail(), expect, "{context}");
         }
+    }
+
+    #[test]
+    fn words_are_told_where_they_are_looked_at() {
+        assert!(request(&first("{}")).checked_words().contains(&"heal"));
+        let second = Tree::parse(r#"{"actors": {}}"#).unwrap();
+        assert!(request(&second).checked_words().is_empty());
     }
 
     #[test]

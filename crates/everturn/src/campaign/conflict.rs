@@ -96,7 +96,7 @@ const FORBIDDEN: &[&str] = &[
 ];
 
 /// Words that tell a change of the state.
-const CHANGES: &[&str] = &[
+pub(crate) const CHANGES: &[&str] = &[
     "move", "moved", "move to", "arrive", "arrives", "enter", "entered", "hp", "health", "damage",
     "heal", "dies", "dead",
 ];

@@ -29,7 +29,7 @@ use crate::tree::Tree;
 use crate::view::{Mark, NewMark};
 
 /// How many of the last rows a narrator is shown.
-const RECENT: usize = 20;
+const RECENT: usize = 50;
 
 /// What a player does.
 #[derive(Debug, Clone, Copy)]

@@ -23,13 +23,15 @@ pub(super) fn json_card(bytes: &[u8], id: &str) -> Result<Card, CardError> {
     let spec = text_at(&raw, &["spec"]);
     let is_card = spec.as_deref().is_some_and(|spec| spec.starts_with("chara_card"));
     match raw.at(&["data"]).map(|data| data.kind()) {
-        Some(Kind::Object) if is_card => wrapped(raw, id, spec),
-        Some(Kind::Object) if raw.at(&["data", "name"]).is_some() => wrapped(raw, id, spec),
+        Some(Kind::Object) if is_card => wrapped(raw, id, spec.as_deref()),
+        Some(Kind::Object) if raw.at(&["data", "name"]).is_some() => {
+            wrapped(raw, id, spec.as_deref())
+        }
         Some(kind) if is_card => {
             Err(CardError::not_a_card(format!("its data are {kind}, not an object")))
         }
         None if is_card => Err(CardError::not_a_card("it has no data")),
-        _ => flat(raw, id),
+        _ => flat(&raw, id),
     }
 }
 
@@ -99,20 +101,20 @@ fn common(card: &mut Card, from: &Tree) {
     card.notes.append(&mut fields.notes);
 }
 
-fn flat(raw: Tree, id: &str) -> Result<Card, CardError> {
+fn flat(raw: &Tree, id: &str) -> Result<Card, CardError> {
     let known = ["description", "personality", "scenario", "first_mes", "mes_example"];
     if !known.iter().any(|key| raw.at(&[key]).is_some()) {
         return Err(CardError::not_a_card("it has none of the fields of a card"));
     }
     let mut card = empty(id, Form::Flat, raw.clone());
-    common(&mut card, &raw);
+    common(&mut card, raw);
     named(card)
 }
 
-fn wrapped(raw: Tree, id: &str, spec: Option<String>) -> Result<Card, CardError> {
+fn wrapped(raw: Tree, id: &str, spec: Option<&str>) -> Result<Card, CardError> {
     let version = text_at(&raw, &["spec_version"]).unwrap_or_default();
     let mut card = empty(id, Form::CharacterCard(version), raw);
-    match spec.as_deref() {
+    match spec {
         Some("chara_card_v2" | "chara_card_v3") => {}
         Some(spec) => card.notes.push(format!("{spec} is not known; it is read as the others are")),
         None => card.notes.push("the card does not say which kind it is".to_owned()),

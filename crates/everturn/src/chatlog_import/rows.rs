@@ -52,8 +52,7 @@ fn read_into(
 ) -> rusqlite::Result<()> {
     let query = format!("SELECT rowid, * FROM {table} ORDER BY rowid");
     let mut statement = database.connection().prepare(&query)?;
-    let names: Vec<String> =
-        statement.column_names().into_iter().skip(1).map(str::to_owned).collect();
+    let names: Vec<String> = statement.column_names().skip(1).map(str::to_owned).collect();
     let mut found = statement.query([])?;
     while let Some(row) = found.next()? {
         let mut repairs = Vec::new();

@@ -45,8 +45,10 @@ fn snapshot(
         let what = format!("the message of tool state {id} was deleted");
         ledger.note(row.table(), Some(row.number), what);
     }
-    let state = row.json_object("state").unwrap_or_else(Tree::object);
-    let (documented, values) = documented_state(&mut row, state);
+    let (documented, values) = match row.json_object("state") {
+        Some(state) => documented_state(&mut row, state),
+        None => (object([("components", list(Vec::new()))]), Tree::object()),
+    };
     let changes = row.json("changes");
     let previous = before.insert(tool.clone(), values.clone());
     let changes = documented_changes(&mut row, changes, previous.as_ref(), &values);
@@ -65,7 +67,8 @@ fn documented_state(row: &mut Row, state: Tree) -> (Tree, Tree) {
         let values = components.children().into_iter().filter_map(|(_, component)| {
             Some((component.string_at(&["id"])?, component.at(&["current_value"])?))
         });
-        return (state.clone(), object(values));
+        let values = object(values);
+        return (state, values);
     }
     let components = state
         .children()

@@ -12,9 +12,10 @@ use super::message::{Role, calls, problem, role};
 use super::runs::Runs;
 use crate::check::Watch;
 use crate::disk::Kind;
+use crate::document::Document;
 use crate::finding::{Code, Finding};
 use crate::names::{FilePath, SessionId};
-use crate::store::Store;
+use crate::store::{Store, read_if_there};
 
 /// What was looked at, and what is wrong with it.
 #[derive(Default)]
@@ -52,8 +53,13 @@ pub(crate) fn check_home(store: &Arc<dyn Store>, dir: &FilePath, watch: &mut dyn
                     checked.files.insert(session.log.clone());
                 }
             }
-            // The file says by itself what is wrong with it.
-            Err(CodeliaError::Damaged { .. }) => {}
+            // What is no JSON says so by itself.
+            Err(CodeliaError::Damaged { file, reason }) => {
+                let bytes = read_if_there(store, &file).ok().flatten().unwrap_or_default();
+                if Document::parse(&bytes).is_ok() {
+                    checked.findings.push(about(&file, Code::BadDocument, reason));
+                }
+            }
             Err(error) => checked.findings.push(unreadable(&session.log, &error)),
         }
     }
@@ -74,7 +80,12 @@ pub(super) fn check_session(
 ) -> Result<(u64, Vec<Finding>), CodeliaError> {
     let mut findings = Vec::new();
     if session.has_legacy {
-        findings.extend(Legacy::read(home, &session.id)?.findings);
+        match Legacy::read(home, &session.id) {
+            Ok(legacy) => findings.extend(legacy.findings),
+            // The log counts, and the document says by itself what is wrong with it.
+            Err(CodeliaError::Damaged { .. }) if session.has_log => {}
+            Err(error) => return Err(error),
+        }
     }
     let records = if session.has_log { check_log(home, session, &mut findings)? } else { 0 };
     let count = home.count(session)?.messages;
@@ -83,6 +94,11 @@ pub(super) fn check_session(
         None if session.has_log => {
             let message = format!("does not know the session {}", session.id);
             findings.push(about(&database, Code::StaleIndex, message));
+        }
+        Some(row) if session.lacks_log() => {
+            let count = row.message_count.unwrap_or(0);
+            let message = format!("is not there, and the index knows {count} messages of it");
+            findings.push(about(&session.log, Code::MissingFile, message));
         }
         Some(row)
             if row.message_count.and_then(|count| u64::try_from(count).ok()) != Some(count) =>

@@ -41,6 +41,12 @@ pub struct Session {
 }
 
 impl Session {
+    /// Whether the index knows messages of it that are nowhere.
+    pub(super) fn lacks_log(&self) -> bool {
+        let known = self.row.as_ref().and_then(|row| row.message_count);
+        !self.has_log && !self.has_legacy && known.is_some_and(|count| count > 0)
+    }
+
     pub(super) fn mark(&self) -> Option<Mark> {
         Mark::from_value(self.row.as_ref()?.own()?.get("log")?)
     }

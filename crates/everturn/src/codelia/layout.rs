@@ -78,6 +78,12 @@ impl Home {
                 summary.parent = self.parent(&session.id)?;
             }
         }
+        if session.lacks_log() {
+            summary.turns = Some(0);
+            let message = "is not there, and the index knows messages of it".to_owned();
+            let (file, code) = (session.log.clone(), Code::MissingFile);
+            summary.findings.push(Finding { file, line: None, offset: None, code, message });
+        }
         if row.is_none() && session.has_legacy && !session.has_log {
             let legacy = super::legacy::Legacy::read(self, &session.id)?.row;
             summary.updated = time(&legacy.updated_at);

@@ -43,7 +43,7 @@ impl Legacy {
                     match message.kind() {
                         Kind::Object => messages.push(message),
                         kind => {
-                            note(Code::BadRecord, format!("messages[{at}] is {kind}, no message"))
+                            note(Code::BadRecord, format!("messages[{at}] is {kind}, no message"));
                         }
                     }
                 }

@@ -169,7 +169,7 @@ impl Tally {
             start = mark;
         }
         let mut messages = Messages::open(store, file, start.bytes, start.messages)?;
-        while let Some(message) = messages.next() {
+        for message in messages.by_ref() {
             message?;
         }
         let count = messages.read_so_far();

@@ -114,7 +114,9 @@ impl SessionWriter {
         findings.extend(tally.findings.iter().cloned());
         let (home, id) = (home.clone(), id.clone());
         let mut opened = SessionWriter { home, id, log, writer, index: None, tally, findings };
-        if from_legacy.is_some() || !opened.agrees(session.row.as_ref()) {
+        // Of a log that is gone the row is all that is left, and stays.
+        let may_tell = session.has_log || session.row.is_none();
+        if from_legacy.is_some() || (may_tell && !opened.agrees(session.row.as_ref())) {
             opened.bring_up_to_date(from_legacy.as_ref())?;
         }
         Ok(opened)

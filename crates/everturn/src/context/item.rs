@@ -1,6 +1,7 @@
 //! The things that can be told.
 
-use crate::lorebook::Place;
+use crate::card::{Card, fill};
+use crate::lorebook::{Active, Place};
 
 /// What an item is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -143,6 +144,20 @@ impl Item {
     #[must_use]
     pub fn background(kind: Kind, id: impl Into<String>, text: impl Into<String>) -> Item {
         Item { kind, ..Item::message(id, 0, Role::System, text) }
+    }
+
+    /// What a narrator is told about a character.
+    #[must_use]
+    pub fn card(card: &Card, user: &str) -> Item {
+        Item::background(Kind::CharacterCard, &card.id, card.prompt(user))
+    }
+
+    /// An entry of a lorebook that was activated; `character` and `user` are put in their places.
+    #[must_use]
+    pub fn lore(active: &Active<'_>, character: &str, user: &str) -> Item {
+        let text = fill(&active.entry.content, character, user);
+        let spot = active.entry.place;
+        Item { spot, ..Item::background(Kind::LorebookEntry, &active.entry.id, text) }
     }
 
     /// The same, said by somebody.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::item::{Item, Kind, Spot, Why};
 use super::render::CHAT_OVERHEAD;
 use super::{Strategy, Window};
+use crate::lorebook::Passed;
 use crate::tokens;
 
 /// What there is to choose from.
@@ -82,6 +83,14 @@ pub struct LeftOut {
     pub id: String,
     /// Why it is not told.
     pub why: Obstacle,
+}
+
+impl From<&Passed> for LeftOut {
+    /// An entry that its lorebook passes over.
+    fn from(passed: &Passed) -> LeftOut {
+        let why = Obstacle::Passed(passed.why.clone());
+        LeftOut { kind: Kind::LorebookEntry, id: passed.id.clone(), why }
+    }
 }
 
 /// What is told, and what is not.

@@ -93,6 +93,12 @@ impl SimDisk {
         self.world().reads
     }
 
+    /// How many bytes were written to files so far, flushed or not.
+    #[must_use]
+    pub fn bytes_written(&self) -> u64 {
+        self.world().written
+    }
+
     /// Whether an injected crash has happened.
     #[must_use]
     pub fn crashed(&self) -> bool {

@@ -74,11 +74,4 @@ impl Files {
     }
 }
 
-/// What a directory holds; one that is missing holds nothing.
-pub(crate) fn names(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, StoreError> {
-    match store.list(dir) {
-        Ok(listing) => Ok(listing.entries.iter().map(|entry| dir.join(&entry.name)).collect()),
-        Err(StoreError::Missing { .. }) => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
-}
+pub(crate) use crate::trash::names;

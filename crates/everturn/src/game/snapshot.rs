@@ -151,12 +151,15 @@ fn push_member(out: &mut String, key: &str, text: &str) {
     out.push_str(",\n  \"");
     out.push_str(key);
     out.push_str("\": ");
-    for (at, line) in text.split('\n').enumerate() {
-        if at > 0 {
-            out.push_str("\n  ");
+    let mut start = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte == b'\n' {
+            out.push_str(text.get(start..=at).unwrap_or_default());
+            out.push_str("  ");
+            start = at + 1;
         }
-        out.push_str(line);
     }
+    out.push_str(text.get(start..).unwrap_or_default());
 }
 
 fn parts(state: &State) -> Vec<(&'static str, &Tree)> {

@@ -9,6 +9,7 @@ use super::names::{SessionFile, session_dir};
 use super::session::{Lineage, Session, SessionPlace};
 use super::writer::{create, free_id, meta_text};
 use crate::disk::Kind;
+use crate::marks;
 use crate::names::SessionId;
 use crate::store::{Durability, Expect, Fingerprint, Secrecy, Step, Store, read_if_there};
 
@@ -57,6 +58,10 @@ pub fn rewind(
         let file = SessionFile::Messages.of(&session.dir);
         let expect = Expect::Content(Fingerprint::of(before));
         steps.push(Step::Replace { file, expect, bytes: cut.head, secrecy: Secrecy::Usual });
+        if let Some(bytes) = marks::left(store, &session.dir, turn)? {
+            let (file, expect) = (marks::file(&session.dir), Expect::Anything);
+            steps.push(Step::Replace { file, expect, bytes, secrecy: Secrecy::Usual });
+        }
     }
     writer.commit(steps, Durability::Synced)?;
     writer.release()?;
@@ -147,7 +152,11 @@ fn copy(
         let is_own = own.iter().any(|file| file.as_str() == entry.name.as_str());
         if entry.kind == Kind::File && !entry.linked && !is_own {
             let bytes = store.read(&session.dir.join(&entry.name), 0..u64::MAX)?;
-            steps.push(create(to.dir.join(&entry.name), bytes));
+            let left = match messages {
+                Some(_) if entry.name.as_str() == marks::FILE => marks::cut(&bytes, cut.turn),
+                _ => None,
+            };
+            steps.push(create(to.dir.join(&entry.name), left.unwrap_or(bytes)));
         }
     }
     Ok(steps)

@@ -12,6 +12,7 @@ use super::runs::runs;
 use super::session::{Session, SessionPlace};
 use crate::check::Watch;
 use crate::finding::{Code, Finding};
+use crate::marks;
 use crate::names::FilePath;
 use crate::store::Store;
 
@@ -43,6 +44,7 @@ impl Session {
             }
         }
         findings.append(&mut rows.findings);
+        findings.extend(marks::findings(&self.store, &self.place().dir, records)?);
         let meta = self.file(SessionFile::Meta);
         if let Some(values) = self.meta().map(|meta| meta.values()) {
             for key in ["id", "title", "created_at"] {
@@ -86,8 +88,8 @@ pub(crate) fn check_dir(
     };
     let session = Session::open(Arc::clone(store), &place)?;
     let mut files = BTreeSet::new();
-    for file in [SessionFile::Meta, SessionFile::Messages] {
-        let file = session.file(file);
+    let own = [SessionFile::Meta, SessionFile::Messages].map(|file| session.file(file));
+    for file in own.into_iter().chain([marks::file(dir)]) {
         if store.stat(&file)?.is_some() {
             watch.file(&file);
             files.insert(file);

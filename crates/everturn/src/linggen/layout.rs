@@ -1,6 +1,7 @@
 //! Sessions of a home in the common view: a turn is a message.
 
 mod editor;
+mod life;
 mod reader;
 
 use std::sync::Arc;
@@ -17,11 +18,11 @@ use super::session::{Meta, Session, SessionPlace, sessions};
 use super::writer::{NewSession, SessionWriter};
 use crate::archive::Progress;
 use crate::finding::{Code, Finding};
-use crate::layout::{Editor, Layout, LayoutError, Reader, chain};
+use crate::layout::{Editor, Layout, LayoutError, Reader, Stage, chain};
 use crate::names::SessionId;
 use crate::repairs::Repair;
 use crate::store::Store;
-use crate::view::{Branch, Forking, New, Place, Places, Summary};
+use crate::view::{Branch, Forking, New, Place, Places, Staged, Summary, Trashed};
 
 /// The layout of Linggen's home.
 #[derive(Debug, Clone, Copy)]
@@ -59,11 +60,16 @@ impl Layout for LinggenLayout {
         Ok(Places { places: places.iter().map(shown).collect(), findings })
     }
 
-    /// The sessions by their names alone, which tell when they were made; no file is opened.
+    /// The sessions by their names alone, which tell when they were made; only of those whose names do not tell are
+    /// files opened.
     fn list(&self, store: &Arc<dyn Store>) -> Result<(Vec<Summary>, Vec<Finding>), LayoutError> {
         let Places { places, findings } = self.places(store)?;
         let brief = |place: Place| {
             let created = session_time(&place.id);
+            if created.is_none() {
+                let told = self.summary(store, &place);
+                return told.unwrap_or_else(|error| self.unreadable(&place, &error));
+            }
             Summary {
                 layout: NAME,
                 title: place.id.clone(),
@@ -155,6 +161,32 @@ impl Layout for LinggenLayout {
     ) -> Result<Branch, LayoutError> {
         let made = branch::rewind(store, &session_place(place)?, turn, now)?;
         Ok(Branch { place: shown(&made.place), turn: made.turn, findings: Vec::new() })
+    }
+
+    fn stage(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        stage: Stage,
+        now: Timestamp,
+        _progress: &mut dyn FnMut(Progress),
+    ) -> Result<Staged, LayoutError> {
+        match stage {
+            Stage::Trash => Ok(life::trash(store, place, now)?),
+            other => Err(self.not_offered(other.doing())),
+        }
+    }
+
+    fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {
+        Ok(life::trashed(store)?)
+    }
+
+    fn restore(&self, store: &Arc<dyn Store>, name: &str) -> Result<Place, LayoutError> {
+        Ok(life::restore(store, name)?)
+    }
+
+    fn purge(&self, store: &Arc<dyn Store>, trashed: &[Trashed]) -> Result<(), LayoutError> {
+        Ok(life::purge(store, trashed)?)
     }
 
     fn plan_repair(

@@ -11,6 +11,8 @@ use super::session::{Meta, Session, SessionPlace, auto_title};
 use super::yaml::Yaml;
 use crate::checksum::checksum;
 use crate::finding::Finding;
+use crate::layout::LayoutError;
+use crate::marks::Marks;
 use crate::names::{FilePath, SessionId};
 use crate::store::{
     At, Durability, Expect, Fingerprint, Secrecy, Step, Store, StoreError, Writer, read_if_there,
@@ -233,6 +235,16 @@ impl SessionWriter {
         self.writer.commit(vec![step], Durability::Synced)?;
         *locked(&self.untitled) = None;
         Ok(())
+    }
+
+    /// The marks of the session.
+    pub(crate) fn marks(&self) -> Result<Marks, LayoutError> {
+        Marks::open(&self.store, &self.place.dir)
+    }
+
+    /// Makes a change to a file of the session.
+    pub(crate) fn commit(&self, step: Step) -> Result<(), StoreError> {
+        self.writer.commit(vec![step], Durability::Synced).map(drop)
     }
 
     /// Gives the session back.

@@ -24,6 +24,8 @@ pub(super) enum Undo {
     Remove { path: FilePath },
     /// Give a file or directory its old name again.
     Rename { from: FilePath, to: FilePath },
+    /// Give a new content its name beside the log again: until an abort is noted, a record needs it.
+    Unstage { file: FilePath, staged: FilePath, replaced: bool },
     /// Give a file that was replaced its name again; it has kept another one.
     Old { file: FilePath, kept: FilePath },
     /// Give a file its old content again, on a disk where it could not be kept itself.
@@ -62,6 +64,7 @@ impl Core {
         let mut failed = PathSet::default();
         let mut aborts: Vec<Record> = Vec::new();
         let mut refused = Vec::new();
+        let mut unneeded = Vec::new();
         let mut waiting = pending.into_iter();
         while let Some(pending) = waiting.next() {
             let Pending { mut planned, index, ticket } = pending;
@@ -89,6 +92,7 @@ impl Core {
                 }
                 Err(error) => {
                     failed.extend(planned.ops.iter().flat_map(Op::paths).cloned());
+                    unneeded.extend(self.staged_for(&planned.ops));
                     aborts.push(Record::Abort(index));
                     refused.push((ticket, error));
                 }
@@ -96,6 +100,9 @@ impl Core {
         }
         self.taken_back.absorb(failed);
         let noted = self.note_aborts(&aborts);
+        if noted.is_ok() {
+            self.clear_away(unneeded);
+        }
         for (ticket, error) in refused {
             round.settle(ticket, Err(noted.clone().err().unwrap_or(error)));
         }
@@ -182,7 +189,11 @@ impl Core {
         }
     }
 
-    fn make_parents(&mut self, path: &FilePath, undo: &mut Vec<Undo>) -> Result<(), StoreError> {
+    pub(super) fn make_parents(
+        &mut self,
+        path: &FilePath,
+        undo: &mut Vec<Undo>,
+    ) -> Result<(), StoreError> {
         let Some(dir) = path.parent() else { return Ok(()) };
         let mut made = Vec::new();
         let done = ensure_dir(&*self.disk, &dir, &mut made);
@@ -278,20 +289,29 @@ impl Core {
         undo: &mut Vec<Undo>,
         gone: &mut Vec<FilePath>,
     ) -> Result<(), StoreError> {
-        let Staged { temp, file, old, old_mode, expected, last } = staged;
+        let Staged { temp, file, beside, old, old_mode, expected, last } = staged;
+        let (beside, replaces) = (beside.is_some(), old.is_some());
         let unchanged = expected.map_or(Ok(()), |expected| is_still(&*self.disk, path, expected));
         let kept = unchanged.and_then(|()| match old {
             // Nothing comes after it that could fail.
             _ if last => Ok(None),
+            None if beside => Ok(None),
             None => Ok(Some(Undo::Remove { path: path.clone() })),
             Some(bytes) => self.keep_old(path, bytes, old_mode, gone).map(Some),
         });
         let replaced = kept.and_then(|kept| {
-            self.replace(path, &temp, file, undo)?;
+            if beside {
+                self.put_staged(path, &temp, undo)?;
+            } else {
+                self.replace(path, &temp, file, undo)?;
+            }
             undo.extend(kept);
+            let (file, replaced) = (path.clone(), replaces);
+            let unstage = Undo::Unstage { file, staged: temp.clone(), replaced };
+            undo.extend((beside && !last).then_some(unstage));
             Ok(())
         });
-        if replaced.is_err() {
+        if replaced.is_err() && !beside {
             drop(self.disk.remove(&temp));
         }
         replaced
@@ -354,7 +374,7 @@ impl Core {
     }
 
     /// Renames on the disk, and in what is known of it.
-    fn rename(&mut self, from: &FilePath, to: &FilePath) -> Result<(), StoreError> {
+    pub(super) fn rename(&mut self, from: &FilePath, to: &FilePath) -> Result<(), StoreError> {
         self.disk.rename(from, to).map_err(StoreError::io("rename", from))?;
         self.dirs.extend([from.parent(), to.parent()].into_iter().flatten());
         let inside = |path: &&FilePath| path.is_within(from);
@@ -387,6 +407,9 @@ impl Core {
                     self.dirs.extend(path.parent());
                 }
                 Undo::Rename { from, to } => self.rename(&from, &to)?,
+                Undo::Unstage { file, staged, replaced } => {
+                    self.unstage(&file, &staged, replaced)?;
+                }
                 Undo::Old { file, kept } => {
                     self.disk.rename(&kept, &file).map_err(StoreError::io("restore", &file))?;
                     self.dirs.extend(file.parent());

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use super::errand::{Errand, Errands};
 use super::lives::Lives;
@@ -67,6 +68,8 @@ pub(super) struct Core {
     pub(super) staged: usize,
     pub(super) errands: Arc<Errands>,
     temp_count: u64,
+    /// How many contents were staged beside the log.
+    pub(super) staged_count: Arc<AtomicU64>,
     /// How many writers have scopes of this store.
     pub(super) writers: usize,
     pub(super) poisoned: Option<Arc<StoreError>>,
@@ -134,6 +137,7 @@ impl Core {
             staged: 0,
             errands: Arc::default(),
             temp_count: 0,
+            staged_count: Arc::default(),
             writers: 0,
             poisoned: None,
             blocked: BTreeSet::new(),
@@ -286,6 +290,7 @@ impl Core {
         let mut records = std::mem::take(&mut self.preface);
         let first = records.len() as u64 + self.log.as_ref().map_or(0, |log| log.count);
         for (_, planned) in &mut round.planned {
+            planned.keep_staged();
             records.push(Record::Batch(std::mem::take(&mut planned.ops)));
         }
         self.write_log(&records)?;
@@ -397,7 +402,9 @@ impl Core {
     /// Clears away what was prepared for a batch that will not be.
     pub(super) fn discard(&self, aids: Vec<Aid>) {
         for aid in aids {
-            if let Aid::Staged(staged) = aid {
+            if let Aid::Staged(staged) = aid
+                && staged.beside.is_none()
+            {
                 // It is swept away when the log changes hands; here it is only a courtesy.
                 drop(self.disk.remove(&staged.temp));
             }

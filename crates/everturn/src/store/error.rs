@@ -83,6 +83,14 @@ pub enum StoreError {
         #[source]
         cause: Arc<StoreError>,
     },
+    /// A new content that stood beside the log of a process that is gone is not there as it was written.
+    #[error("what {path} was to become is damaged or gone: {staged}")]
+    Lost {
+        /// The file that was to get it.
+        path: FilePath,
+        /// Where the content stood.
+        staged: FilePath,
+    },
     /// The store was opened for reading only.
     #[error("the store is open for reading only")]
     ReadOnly,
@@ -104,7 +112,7 @@ impl StoreError {
     /// Whether a person can take away what is in the way, while everything else goes well.
     pub(crate) fn is_obstacle(&self) -> bool {
         match self {
-            StoreError::Missing { .. } => true,
+            StoreError::Missing { .. } | StoreError::Lost { .. } => true,
             StoreError::Io { source, .. } => matches!(
                 source.kind(),
                 io::ErrorKind::IsADirectory

@@ -11,8 +11,9 @@ use super::group::{Queue, locked};
 use super::locks::{Holder, ScopeLocks, may_write};
 use super::log::own;
 use super::logs::waiting_commits;
-use super::plan::tidy;
+use super::plan::{Tidy, tidy};
 use super::quarantine::ensure_dir;
+use super::staged::is_large;
 use super::{Durability, Receipt, Step, Store, StoreError, Writer};
 use crate::disk::{Access, Disk, Kind, Listing, Stat, read_range};
 use crate::finding::Finding;
@@ -31,13 +32,23 @@ pub struct Options {
     /// How many changed files stay open from one commit to the next, to be flushed together later. Twice
     /// as many are open while one large batch is being carried out.
     pub open_files: usize,
+    /// From how many bytes on the new content of a file is written beside the log, and flushed there, instead
+    /// of into the log. This is for [`Durability::Synced`]; other commits wait for no flush.
+    pub stage_from: usize,
 }
 
 impl Options {
-    /// The usual sizes: a log of 1 MiB at first and 64 MiB at most, 256 open files.
+    /// The usual sizes: a log of 1 MiB at first and 64 MiB at most, 256 open files, contents of 64 KiB and
+    /// more beside the log.
     #[must_use]
     pub fn new(holder: Holder) -> Options {
-        Options { holder, log_size: 1 << 20, log_most: 64 << 20, open_files: 256 }
+        Options {
+            holder,
+            log_size: 1 << 20,
+            log_most: 64 << 20,
+            open_files: 256,
+            stage_from: 64 << 10,
+        }
     }
 }
 
@@ -79,6 +90,8 @@ struct Shared {
     core: Mutex<Core>,
     queue: Queue,
     disk: Arc<dyn Disk>,
+    /// See [`Options::stage_from`].
+    stage_from: usize,
     /// Who writes; `None` if the store is open for reading only.
     holder: Option<Holder>,
     /// Whether commits wait in the log that the plain files do not show yet.
@@ -123,6 +136,7 @@ impl FileStore {
 
     fn new(core: Core, disk: Arc<dyn Disk>, holder: Option<Holder>) -> FileStore {
         let shared = Shared {
+            stage_from: core.options.stage_from,
             core: Mutex::new(core),
             queue: Queue::default(),
             disk,
@@ -168,7 +182,11 @@ impl FileStore {
             let ours = Arc::ptr_eq(&writer.shared, &self.shared);
             let stranger = || StoreError::OutsideScope { path: FilePath::root() };
             let checked = if ours { writer.check(&steps) } else { Err(stranger()) };
-            outcomes.push(match checked.and_then(|()| tidy(steps)) {
+            let ready = checked.and_then(|()| tidy(steps)).and_then(|mut tidy| {
+                self.shared.stage(&mut tidy, durability)?;
+                Ok(tidy)
+            });
+            outcomes.push(match ready {
                 Ok(tidy) => {
                     admitted.push((tidy, durability));
                     None
@@ -217,6 +235,18 @@ fn check_root(disk: &dyn Disk) -> Result<(), StoreError> {
 impl Shared {
     fn note_unseen(&self, core: &Core) {
         self.unseen.store(!core.pending.is_empty(), Ordering::Release);
+    }
+
+    /// Writes large new contents beside the log. Nobody else waits while this is done.
+    fn stage(&self, tidy: &mut Tidy, durability: Durability) -> Result<(), StoreError> {
+        let is_large = |step: &Step| is_large(step, self.stage_from);
+        // What is only written is flushed by nobody, and a record must not name what is not flushed.
+        if durability == Durability::Written || !tidy.steps.iter().any(is_large) {
+            return Ok(());
+        }
+        let stage = locked(&self.core).stage()?;
+        tidy.staged = stage.write(&tidy.steps)?;
+        stage.secure_names().map_err(|error| locked(&self.core).poison(error))
     }
 
     /// Makes the plain files show every commit that has returned.
@@ -306,6 +336,7 @@ impl Writer for FileWriter {
     fn commit(&self, steps: Vec<Step>, durability: Durability) -> Result<Receipt, StoreError> {
         self.check(&steps)?;
         let mut tidy = tidy(steps)?;
+        self.shared.stage(&mut tidy, durability)?;
         tidy.look(&*self.shared.disk)?;
         let receipt = self.shared.queue.commit(&self.shared.core, (tidy, durability))?;
         if durability == Durability::Written {

@@ -15,7 +15,8 @@ use crate::disk::{
 use crate::names::{FilePath, Name, NameError};
 
 const MAGIC: &[u8; 8] = b"EVERTURN";
-const VERSION: u32 = 1;
+/// What is written; since 2 a record may name a staged file. Older versions are read.
+const VERSION: u32 = 2;
 const SLOT: u64 = 4096;
 const SLOT_USED: usize = 32;
 /// Where records start.
@@ -154,7 +155,7 @@ impl Slot {
         let (expected, sum) = Slot::encode(version, epoch);
         Ok(match version {
             _ if read < SLOT_USED || bytes != expected => Slot::Bad,
-            VERSION => Slot::Good { epoch, sum },
+            1..=VERSION => Slot::Good { epoch, sum },
             _ => Slot::Newer,
         })
     }
@@ -262,6 +263,11 @@ impl Log {
             // Its maker may have died before the name was safe.
             log.secure_name(disk)?;
         }
+        if scan.damaged {
+            // The next header may be the very one that was damaged, and its records would count again.
+            let erased = log.fill(RECORDS).and_then(|()| log.file.sync(Flush::Recycle));
+            erased.map_err(StoreError::io("recycle", &path))?;
+        }
         log.recycle().map_err(StoreError::io("recycle", &path))?;
         Ok(log)
     }
@@ -328,7 +334,7 @@ impl Log {
             buffer: Vec::new(),
             count: 0,
         };
-        log.fill().map_err(StoreError::io("fill", &path))?;
+        log.fill(0).map_err(StoreError::io("fill", &path))?;
         log.secure_name(disk)?;
         log.recycle().map_err(StoreError::io("write", &path))?;
         Ok(log)
@@ -356,11 +362,11 @@ impl Log {
         Ok(())
     }
 
-    /// Writes zeros over the whole capacity, so that flushing records will not have to tell the file system
-    /// of new blocks.
-    fn fill(&self) -> io::Result<()> {
+    /// Writes zeros over the capacity, so that flushing records will not have to tell the file system of
+    /// new blocks.
+    fn fill(&self, from: u64) -> io::Result<()> {
         let zeros = vec![0; FILL];
-        let mut at = 0;
+        let mut at = from;
         while at < self.capacity {
             let chunk = usize::try_from(self.capacity - at).unwrap_or(FILL).min(FILL);
             write_full(&*self.file, at, zeros.get(..chunk).unwrap_or(&zeros))?;
@@ -450,5 +456,26 @@ mod tests {
         let file = disk.open(&LogNumber(1).file(), Access::Read).unwrap();
         let error = scan(&*file).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn a_log_of_the_first_version_is_replayed() {
+        use crate::store::record::{NewContent, Op};
+        use crate::store::{FileStore, Holder, Options};
+        let disk = SimDisk::new();
+        let (header, link) = Slot::encode(1, 2);
+        let file = FilePath::parse("s/state").unwrap();
+        let new = NewContent::Bytes(b"{}".to_vec());
+        let batch = vec![Op::Replace { file: file.clone(), was: None, private: false, new }];
+        let mut record = Vec::new();
+        Record::Batch(batch).encode(link, &mut record);
+        let mut content = vec![0; 9000];
+        content[..SLOT_USED].copy_from_slice(&header);
+        let start = usize::try_from(RECORDS).unwrap();
+        content[start..start + record.len()].copy_from_slice(&record);
+        disk.put(&LogNumber(1).file(), &content);
+        let options = Options::new(Holder { pid: 1, started: String::new() });
+        FileStore::open(std::sync::Arc::new(disk.process()), options).unwrap();
+        assert_eq!(disk.contents()[&file], b"{}");
     }
 }

@@ -9,6 +9,7 @@ use super::core::Core;
 use super::log::{Log, LogNumber, own};
 use super::quarantine::ensure_dir;
 use super::recover::{read_log, recover, waiting};
+use super::staged::sweep_staged;
 use crate::disk::{Disk, DiskLock, Sharing};
 use crate::finding::{Code, Finding};
 use crate::names::FilePath;
@@ -96,7 +97,10 @@ impl Core {
                 let recovered = recover(&*self.disk, number)?;
                 self.findings.extend(recovered.findings);
                 if recovered.blocked.is_empty() {
-                    Log::take_over(&*self.disk, number, lock)?.close()?;
+                    let log = Log::take_over(&*self.disk, number, lock)?;
+                    // Not before the new header is safe: until then records count that may need them.
+                    sweep_staged(&*self.disk, number)?;
+                    log.close()?;
                     continue;
                 }
                 if !recovered.settled.is_empty() {
@@ -170,6 +174,7 @@ impl Core {
             {
                 sweep(&*self.disk, &number.temp_prefix())?;
                 let mut log = Log::take_over(&*self.disk, *number, lock)?;
+                sweep_staged(&*self.disk, *number)?;
                 // Should the disk be full, a log as short as it is will do, as long as there is room in it.
                 drop(log.extend(self.options.log_size));
                 log.mark_in_use()?;

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use super::core::Core;
 use super::fingerprint::Fingerprint;
 use super::quarantine::set_aside;
-use super::record::Op;
+use super::record::{NewContent, Op};
+use super::staged::StagedFile;
 use super::tracked::End;
 use super::{At, Durability, Expect, Receipt, Secrecy, Step, StoreError};
 use crate::disk::{Access, Disk, DiskFile, FileId, Kind, Mode, Stat, append_full, read_all};
@@ -66,8 +67,10 @@ pub(super) enum Aid {
 pub(super) struct Staged {
     /// The name under which it is ready.
     pub(super) temp: FilePath,
-    /// Open, unless too many are.
+    /// Open, unless too many are, or it is flushed already.
     pub(super) file: Option<Box<dyn DiskFile>>,
+    /// If it stands beside the log: the file there.
+    pub(super) beside: Option<StagedFile>,
     pub(super) old: Option<Vec<u8>>,
     pub(super) old_mode: u32,
     /// What must stand there when it is replaced, if the caller cares.
@@ -126,6 +129,8 @@ pub(super) struct Tidy {
     pub(super) steps: Vec<Step>,
     /// For each step what its file was a moment ago, as far as somebody has looked.
     looks: Vec<Option<Stat>>,
+    /// For each step its new content, if that was written beside the log.
+    pub(super) staged: Vec<Option<StagedFile>>,
     /// How many appends the batch has had.
     appends: usize,
     /// Appends that were joined with a replacement: which they were, and where they start.
@@ -249,10 +254,11 @@ pub(super) fn plan(
         names: Vec::new(),
         receipt: Receipt::default(),
     };
-    let Tidy { steps, looks, joined, .. } = tidy;
+    let Tidy { steps, looks, staged, joined, .. } = tidy;
     let looks = looks.into_iter().chain(std::iter::repeat(None));
-    for (step, look) in steps.into_iter().zip(looks) {
-        if let Err(error) = planner.step(step, look) {
+    let staged = staged.into_iter().chain(std::iter::repeat_with(|| None));
+    for ((step, look), staged) in steps.into_iter().zip(looks).zip(staged) {
+        if let Err(error) = planner.step(step, look, staged) {
             planner.core.discard(planner.aids);
             return Err(error);
         }
@@ -273,11 +279,16 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    fn step(&mut self, step: Step, look: Option<Stat>) -> Result<(), StoreError> {
+    fn step(
+        &mut self,
+        step: Step,
+        look: Option<Stat>,
+        staged: Option<StagedFile>,
+    ) -> Result<(), StoreError> {
         match step {
             Step::Append { file, at, lines } => self.append(file, at, lines, look),
             Step::Replace { file, expect, bytes, secrecy } => {
-                self.replace(file, expect, bytes, secrecy)
+                self.replace(file, expect, bytes, secrecy, staged)
             }
             Step::Rename { from, to } => self.rename(from, to),
             Step::Remove { path } => self.remove(path),
@@ -351,6 +362,7 @@ impl Planner<'_> {
         expect: Expect,
         bytes: Vec<u8>,
         secrecy: Secrecy,
+        beside: Option<StagedFile>,
     ) -> Result<(), StoreError> {
         let Present { content: old, mode: old_mode, id } = self.present(&file)?;
         if old.is_none() {
@@ -368,18 +380,25 @@ impl Planner<'_> {
         }
         let private = secrecy == Secrecy::Private;
         let mode = replaced_mode(private, was.map(|_| old_mode));
-        let temp = self.core.temp_name()?;
-        let disk = &self.core.disk;
-        let staged = disk.create(&temp, mode).map_err(StoreError::io("create", &temp))?;
-        let written = append_full(&*staged, &bytes);
         let expected = (expect != Expect::Anything).then_some(id);
-        let open = self.core.may_stay_open().then_some(staged);
-        let staged =
-            Staged { temp: temp.clone(), file: open, old, old_mode, expected, last: false };
-        let aid = Aid::Staged(staged);
+        // If the permissions have changed since it was staged, the content takes the way through the log.
+        let beside = beside.filter(|staged| staged.mode == mode);
+        let (temp, file_open, new, written) = match &beside {
+            Some(staged) => (staged.path.clone(), None, NewContent::Staged(staged.content), Ok(())),
+            None => {
+                let temp = self.core.temp_name()?;
+                let disk = &self.core.disk;
+                let made = disk.create(&temp, mode).map_err(StoreError::io("create", &temp))?;
+                let written = append_full(&*made, &bytes);
+                let open = self.core.may_stay_open().then_some(made);
+                (temp, open, NewContent::Bytes(bytes), written)
+            }
+        };
+        let failed = StoreError::io("write", &temp);
+        let staged = Staged { temp, file: file_open, beside, old, old_mode, expected, last: false };
         self.names.push(file.clone());
-        self.push(Op::Replace { file, was, private, bytes }, aid);
-        written.map_err(StoreError::io("write", &temp))
+        self.push(Op::Replace { file, was, private, new }, Aid::Staged(staged));
+        written.map_err(failed)
     }
 
     /// What a file that is to be replaced holds now. A file that cannot be read is never replaced.

@@ -21,12 +21,28 @@ pub(super) enum Op {
     Cut { file: FilePath, at: u64, was: Fingerprint },
     /// `bytes` stand at `at`.
     Append { file: FilePath, at: u64, bytes: Vec<u8> },
-    /// The file was `was` and is now `bytes`.
-    Replace { file: FilePath, was: Option<Fingerprint>, private: bool, bytes: Vec<u8> },
+    /// The file was `was` and is now `new`.
+    Replace { file: FilePath, was: Option<Fingerprint>, private: bool, new: NewContent },
     /// `from` is now `to`, which did not exist.
     Rename { from: FilePath, to: FilePath },
     /// `path`, which was this file or directory, is gone.
     Remove { path: FilePath, id: FileId },
+}
+
+/// What a file was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NewContent {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// What a file of the log's own held, which was renamed.
+    Staged(StagedContent),
+}
+
+/// A content in a file of the log's own, by the number that the file has in its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct StagedContent {
+    pub(super) number: u64,
+    pub(super) print: Fingerprint,
 }
 
 impl Op {
@@ -49,9 +65,11 @@ impl Op {
         FIELDS
             + match self {
                 Op::Cut { file, .. } => len(file),
-                Op::Append { file, bytes, .. } | Op::Replace { file, bytes, .. } => {
+                Op::Append { file, bytes, .. }
+                | Op::Replace { file, new: NewContent::Bytes(bytes), .. } => {
                     len(file) + bytes.len() as u64
                 }
+                Op::Replace { file, new: NewContent::Staged(_), .. } => len(file),
                 Op::Rename { from, to } => len(from) + len(to),
                 Op::Remove { path, .. } => len(path),
             }
@@ -104,14 +122,18 @@ impl Encoder {
         self.bytes(path.as_str().as_bytes());
     }
 
+    fn fingerprint(&mut self, print: Fingerprint) {
+        self.number(print.len);
+        self.number(print.sum);
+    }
+
     fn op(&mut self, op: &Op) {
         match op {
             Op::Cut { file, at, was } => {
                 self.byte(1);
                 self.path(file);
                 self.number(*at);
-                self.number(was.len);
-                self.number(was.sum);
+                self.fingerprint(*was);
             }
             Op::Append { file, at, bytes } => {
                 self.byte(2);
@@ -119,15 +141,18 @@ impl Encoder {
                 self.number(*at);
                 self.bytes(bytes);
             }
-            Op::Replace { file, was, private, bytes } => {
-                self.byte(3);
+            Op::Replace { file, was, private, new } => {
+                self.byte(if matches!(new, NewContent::Bytes(_)) { 3 } else { 6 });
                 self.path(file);
                 self.byte(u8::from(*private) | (u8::from(was.is_some()) << 1));
-                if let Some(was) = was {
-                    self.number(was.len);
-                    self.number(was.sum);
+                was.iter().for_each(|was| self.fingerprint(*was));
+                match new {
+                    NewContent::Bytes(bytes) => self.bytes(bytes),
+                    NewContent::Staged(StagedContent { number, print }) => {
+                        self.number(*number);
+                        self.fingerprint(*print);
+                    }
                 }
-                self.bytes(bytes);
             }
             Op::Rename { from, to } => {
                 self.byte(4);
@@ -177,11 +202,17 @@ impl Decoder<'_> {
         Some(match self.byte()? {
             1 => Op::Cut { file: self.path()?, at: self.number()?, was: self.fingerprint()? },
             2 => Op::Append { file: self.path()?, at: self.number()?, bytes: self.bytes()? },
-            3 => {
+            tag @ (3 | 6) => {
                 let file = self.path()?;
                 let flags = self.byte()?;
                 let was = if flags & 2 != 0 { Some(self.fingerprint()?) } else { None };
-                Op::Replace { file, was, private: flags & 1 != 0, bytes: self.bytes()? }
+                let new = if tag == 3 {
+                    NewContent::Bytes(self.bytes()?)
+                } else {
+                    let (number, print) = (self.number()?, self.fingerprint()?);
+                    NewContent::Staged(StagedContent { number, print })
+                };
+                Op::Replace { file, was, private: flags & 1 != 0, new }
             }
             4 => Op::Rename { from: self.path()?, to: self.path()? },
             5 => {
@@ -277,12 +308,21 @@ mod tests {
 
     fn samples() -> Vec<Record> {
         let was = Fingerprint::of(b"old");
+        let bytes = |bytes: &[u8]| NewContent::Bytes(bytes.to_vec());
+        let staged = NewContent::Staged(StagedContent { number: 7, print: was });
         vec![
             Record::Batch(vec![
                 Op::Cut { file: path("a.jsonl"), at: 3, was },
                 Op::Append { file: path("a.jsonl"), at: 3, bytes: b"{}\n".to_vec() },
-                Op::Replace { file: path("s"), was: Some(was), private: true, bytes: vec![0, 255] },
-                Op::Replace { file: path("s"), was: None, private: false, bytes: vec![] },
+                Op::Replace {
+                    file: path("s"),
+                    was: Some(was),
+                    private: true,
+                    new: bytes(&[0, 255]),
+                },
+                Op::Replace { file: path("s"), was: None, private: false, new: bytes(&[]) },
+                Op::Replace { file: path("s"), was: Some(was), private: true, new: staged.clone() },
+                Op::Replace { file: path("s"), was: None, private: false, new: staged },
                 Op::Rename { from: path("x/y"), to: path("z") },
                 Op::Remove { path: path("ü/日本"), id: FileId(1, 2, 3) },
             ]),

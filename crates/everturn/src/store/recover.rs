@@ -13,7 +13,9 @@ use super::fingerprint::Fingerprint;
 use super::log::{LogNumber, own, scan};
 use super::plan::replaced_mode;
 use super::quarantine::{ensure_dir, fingerprint_range, place as quarantine_place, set_aside};
+use super::record::{NewContent, StagedContent};
 use super::replay::{Content, Edit, Ending, History, is_remnant};
+use super::staged::{is_whole, set_staged_aside, staged_path};
 use super::tracked::sync_dir;
 use crate::disk::{
     Access, Disk, DiskFile, FileId, Flush, Kind, Mode, Stat, append_full, read_all, read_range,
@@ -70,12 +72,14 @@ pub(super) fn recover(disk: &dyn Disk, number: LogNumber) -> Result<Recovered, S
             let file = disk.open(&path, Access::Read).map_err(StoreError::io("open", &path))?;
             let len = file.stat().map_err(StoreError::io("look at", &path))?.len;
             set_aside(disk, &path, &*file, 0, len)?;
+            set_staged_aside(disk, number)?;
             return Ok(Recovered { findings: vec![finding], ..Recovered::default() });
         }
     };
     let temp = own(&["tmp", &format!("{}0", number.temp_prefix())]);
     let mut recovery = Recovery {
         disk,
+        number,
         history: &history,
         temp,
         written: Vec::new(),
@@ -137,14 +141,25 @@ fn shows(file: &dyn DiskFile, content: &Content) -> io::Result<bool> {
         }
         Content::Replaced { before, after, .. } => {
             let found = read_all(file)?;
-            Ok(after.last() == Some(&found) || !is_ours(&found, before, after))
+            let done = after.last().is_some_and(|new| match new {
+                NewContent::Bytes(bytes) => *bytes == found,
+                NewContent::Staged(staged) => staged.print == Fingerprint::of(&found),
+            });
+            Ok(done || !is_ours(&found, before, after))
         }
     }
 }
 
 /// Whether a content is one that our replacements have made or found, or the remnant of one.
-fn is_ours(found: &[u8], before: &[Fingerprint], after: &[Vec<u8>]) -> bool {
-    before.contains(&Fingerprint::of(found)) || after.iter().any(|bytes| is_remnant(found, bytes))
+///
+/// Of a staged content there are no remnants: it was flushed before it got its name.
+fn is_ours(found: &[u8], before: &[Fingerprint], after: &[NewContent]) -> bool {
+    let print = Fingerprint::of(found);
+    let made = |new: &NewContent| match new {
+        NewContent::Bytes(bytes) => is_remnant(found, bytes),
+        NewContent::Staged(staged) => staged.print == print,
+    };
+    before.contains(&print) || after.iter().any(made)
 }
 
 /// Whether `found` begins with what a power cut can leave of `bytes`.
@@ -201,6 +216,7 @@ impl History {
 
 struct Recovery<'a> {
     disk: &'a dyn Disk,
+    number: LogNumber,
     history: &'a History,
     temp: FilePath,
     written: Vec<(FilePath, Box<dyn DiskFile>)>,
@@ -356,11 +372,12 @@ impl Recovery<'_> {
         &mut self,
         path: &FilePath,
         before: &[Fingerprint],
-        after: &[Vec<u8>],
+        after: &[NewContent],
         private: bool,
     ) -> Result<(), StoreError> {
-        let Some(bytes) = after.last() else { return Ok(()) };
+        let Some(new) = after.last() else { return Ok(()) };
         let mut mode = replaced_mode(private, None);
+        let mut shown = None;
         if let Some(stat) = look(self.disk, path)? {
             let file = self.disk.open(path, Access::Read).map_err(StoreError::io("open", path))?;
             let found = read_all(&*file).map_err(StoreError::io("read", path))?;
@@ -370,7 +387,12 @@ impl Recovery<'_> {
                 return Ok(());
             }
             mode = replaced_mode(private, Some(stat.mode));
+            shown = Some((Fingerprint::of(&found), file));
         }
+        let bytes = match new {
+            NewContent::Bytes(bytes) => bytes,
+            NewContent::Staged(staged) => return self.put_in_place(path, *staged, shown),
+        };
         self.make_parents(path)?;
         ensure_dir(self.disk, &own(&["tmp"]), &mut Vec::new())?;
         // A crash in an earlier recovery may have left it.
@@ -379,6 +401,25 @@ impl Recovery<'_> {
             self.disk.create(&self.temp, mode).map_err(StoreError::io("create", &self.temp))?;
         append_full(&*file, bytes).map_err(StoreError::io("write", &self.temp))?;
         self.disk.rename(&self.temp, path).map_err(StoreError::io("replace", path))?;
+        self.written.push((path.clone(), file));
+        Ok(())
+    }
+
+    /// Gives a staged content its name, unless it has it already. It was flushed before the log named it.
+    fn put_in_place(
+        &mut self,
+        path: &FilePath,
+        staged: StagedContent,
+        shown: Option<(Fingerprint, Box<dyn DiskFile>)>,
+    ) -> Result<(), StoreError> {
+        let place = staged_path(self.number, staged.number);
+        if is_whole(self.disk, &place, staged.print)? {
+            self.make_parents(path)?;
+            return self.disk.rename(&place, path).map_err(StoreError::io("replace", path));
+        }
+        let done = shown.filter(|(found, _)| *found == staged.print);
+        let lost = || StoreError::Lost { path: path.clone(), staged: place };
+        let (_, file) = done.ok_or_else(lost)?;
         self.written.push((path.clone(), file));
         Ok(())
     }

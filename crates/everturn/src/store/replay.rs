@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::fingerprint::Fingerprint;
-use super::record::{Op, Record};
+use super::record::{NewContent, Op, Record};
 use crate::disk::FileId;
 use crate::names::FilePath;
 
@@ -26,7 +26,7 @@ pub(super) enum Content {
         /// What the file was before each replacement, where it was there.
         before: Vec<Fingerprint>,
         /// What it became, one after the other; only the last must be there in the end.
-        after: Vec<Vec<u8>>,
+        after: Vec<NewContent>,
         private: bool,
     },
 }
@@ -95,7 +95,7 @@ impl History {
         match op {
             Op::Cut { file, at, was } => self.edit(file, Edit::Cut { at, was }),
             Op::Append { file, at, bytes } => self.edit(file, Edit::Append { at, bytes }),
-            Op::Replace { file, was, private, bytes } => self.replace(file, was, private, bytes),
+            Op::Replace { file, was, private, new } => self.replace(file, was, private, new),
             Op::Rename { from, to } => self.endings.push(Ending::Renamed { from, to }),
             Op::Remove { path, id } => self.endings.push(Ending::Removed { path, id }),
         }
@@ -110,16 +110,16 @@ impl History {
         }
     }
 
-    fn replace(&mut self, file: FilePath, was: Option<Fingerprint>, secret: bool, bytes: Vec<u8>) {
+    fn replace(&mut self, file: FilePath, was: Option<Fingerprint>, secret: bool, new: NewContent) {
         match self.files.get_mut(&file) {
             Some(Content::Replaced { before, after, private }) => {
                 before.extend(was);
-                after.push(bytes);
+                after.push(new);
                 *private |= secret;
             }
             _ => {
                 let before = was.into_iter().collect();
-                let content = Content::Replaced { before, after: vec![bytes], private: secret };
+                let content = Content::Replaced { before, after: vec![new], private: secret };
                 self.files.insert(file, content);
             }
         }

@@ -57,14 +57,17 @@ fn rows_that_belong_nowhere_are_set_aside() {
     assert_eq!(import.report.total().set_aside, 4);
 }
 
+/// What stands in the chat log after a statement, and what is told about it.
+#[track_caller]
+fn check(statement: &str, path: &[&str], expect: &str, note: &str) {
+    let import = loose(statement).read().unwrap();
+    assert_eq!(at(&import, path), expect, "{statement}");
+    let told = note.is_empty() || has_note(&import, note);
+    assert!(told, "{statement}: {:?}", import.report.notes);
+}
+
 #[test]
-fn odd_values_are_kept_and_told() {
-    let check = |statement: &str, path: &[&str], expect: &str, note: &str| {
-        let import = loose(statement).read().unwrap();
-        assert_eq!(at(&import, path), expect, "{statement}");
-        let told = note.is_empty() || has_note(&import, note);
-        assert!(told, "{statement}: {:?}", import.report.notes);
-    };
+fn odd_messages_are_kept_and_told() {
     let message = |columns: &str, values: &str| {
         format!("insert into chat_messages (session_id, {columns}) values ('s1', {values})")
     };
@@ -118,6 +121,10 @@ fn odd_values_are_kept_and_told() {
         r#""\ud800""#,
         "",
     );
+}
+
+#[test]
+fn odd_states_marks_and_sessions_are_kept_and_told() {
     let state = |state: &str, changes: &str| {
         format!(
             "insert into tool_states (id, session_id, tool_id, state, changes) values ('t', 's1', 'tool-1', {state}, {changes})"

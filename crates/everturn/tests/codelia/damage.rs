@@ -195,3 +195,46 @@ fn the_other_files_of_a_home_are_kept_and_looked_at() {
         }
     }
 }
+
+#[test]
+fn a_log_that_is_gone_is_missed_and_its_row_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = real(dir.path());
+    let home = Home::new(Arc::clone(&store));
+    drop(crate::support::session(&home, "one", &["a", "b"]));
+    #[expect(clippy::disallowed_methods, reason = "the log is lost")]
+    std::fs::remove_file(dir.path().join(LOG)).unwrap();
+    assert_eq!(codes(dir.path()), [(LOG.to_owned(), "missing-file")]);
+    let (summaries, _) = codelia().list(&store).unwrap();
+    assert_eq!((summaries[0].turns, summaries[0].findings.len()), (Some(0), 1));
+    drop(SessionWriter::open(&home, &id("one")).unwrap());
+    assert_eq!(
+        codes(dir.path()),
+        [(LOG.to_owned(), "missing-file")],
+        "the row is all that is left"
+    );
+    let place = Place { id: "one".to_owned(), path: path(LOG) };
+    assert!(codelia().plan_repair(&store, &place, at(1)).unwrap().actions.is_empty());
+    let mut writer = SessionWriter::open(&home, &id("one")).unwrap();
+    assert_eq!(writer.append(&[user("again")], at(2)).unwrap().messages, 1);
+    drop(writer);
+    assert_eq!(codes(dir.path()), []);
+}
+
+#[test]
+fn a_document_of_the_old_form_that_makes_no_sense_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = real(dir.path());
+    drop(crate::support::session(&Home::new(Arc::clone(&store)), "one", &["a"]));
+    for (text, code) in
+        [("{}", "bad-document"), ("{\"messages\":7}", "bad-document"), ("{", "bad-document")]
+    {
+        put(&store, "sessions/state/old.json", text);
+        assert_eq!(codes(dir.path()), [("sessions/state/old.json".to_owned(), code)], "{text}");
+        // Beside a log it is in nobody's way.
+        put(&store, "sessions/state/one.json", text);
+        let place = Place { id: "one".to_owned(), path: path(LOG) };
+        assert!(codelia().plan_repair(&store, &place, at(1)).unwrap().actions.is_empty());
+        put(&store, "sessions/state/one.json", "{\"messages\":[]}");
+    }
+}

@@ -1,7 +1,12 @@
 //! The home of Codelia: sessions, their index, runs, outputs, configuration and secrets, as the program has them and
 //! as crashes, other programs and accidents leave them.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod crash;
 mod damage;

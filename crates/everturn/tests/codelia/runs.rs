@@ -138,3 +138,28 @@ fn outputs_go_by_a_plan_and_by_who_uses_them() {
     assert_eq!(outputs.get("late").unwrap(), b"0123456789");
     assert!(outputs.evict(&plan).is_err(), "a plan that no longer fits is refused");
 }
+
+#[test]
+fn torn_glued_and_foreign_lines_of_a_run_lose_nothing_else() {
+    let (store, _, home) = memory();
+    let file = "sessions/2026/02/03/r1.jsonl";
+    let head = header("r1", "one", "2026-02-03T04:05:06Z").to_line();
+    let record = |seq: u64| format!(r#"{{"type":"agent.event","seq":{seq}}}"#);
+    let text =
+        format!("{head}\nnoise\n{}{}\r\n7\n{}\n{{\"type\":\"ag", record(0), record(1), record(2));
+    for cut in head.len() + 1..text.len() {
+        let Some(text) = text.get(..cut) else { continue };
+        put(&store, file, text);
+        let runs = Runs::new(&home);
+        let whole = |text: &str| (0..4).filter(|seq| text.contains(&record(*seq))).count();
+        let before = whole(text);
+        let run = RunWriter::open(&home, &runs.find("r1").unwrap()).unwrap();
+        run.append(&Tree::parse(record(3)).unwrap(), Durability::Synced).unwrap();
+        run.release().unwrap();
+        let found = runs.find("r1").unwrap();
+        let read: Vec<String> =
+            runs.records(&found).unwrap().map(|one| one.unwrap().message.to_line()).collect();
+        assert_eq!(read.len(), before + 2, "cut at {cut}: {read:?}");
+        assert_eq!(read.last(), Some(&record(3)), "cut at {cut}");
+    }
+}

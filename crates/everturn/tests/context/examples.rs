@@ -3,10 +3,12 @@
 use std::cell::Cell;
 use std::convert::Infallible;
 
+use everturn::card::Card;
 use everturn::context::{
-    ContextError, Conversation, Item, Kind, Obstacle, Role, Selection, Spot, Strategy, Window,
-    chat_json, prompt_text, select,
+    ContextError, Conversation, Item, Kind, LeftOut, Obstacle, Role, Selection, Spot, Strategy,
+    Window, chat_json, prompt_text, select,
 };
+use everturn::lorebook::{Lorebook, Scan, activate};
 use serde_json::json;
 
 use crate::choose;
@@ -144,6 +146,26 @@ fn prompts_have_names_and_roles() {
     );
     assert_eq!(selection.to_json()["used"], json!(selection.used()));
     assert_eq!(selection.to_json()["messages"], json!({"included": 3, "all": 3}));
+}
+
+#[test]
+fn cards_and_lore_become_items_and_lore_that_is_passed_over_is_left_out() {
+    let card = br#"{"name": "Rem", "description": "{{char}} serves {{user}}."}"#;
+    let card = Card::read(card, "cc-rem").unwrap();
+    let book = br#"{"token_budget": 6, "entries": [
+        {"id": "a", "keys": ["maid"], "content": "{{char}} is strong.", "position": "before_char", "priority": 2},
+        {"id": "b", "keys": ["maid"], "content": "Much too long for what is left."}]}"#;
+    let book = Lorebook::read(book, "lb").unwrap();
+    let activation = activate(&book, &["the maid"], &Scan::default());
+    let lore = activation.active.iter().map(|active| Item::lore(active, card.called(), "Subaru"));
+    let background: Vec<Item> = std::iter::once(Item::card(&card, "Subaru")).chain(lore).collect();
+    let mut selection = choose(100, Strategy::Sliding, &background, &[]);
+    selection.left_out.extend(activation.passed.iter().map(LeftOut::from));
+    assert_eq!(prompt_text(&selection), "Rem is strong.\n\nRem\nRem serves Subaru.");
+    assert_eq!(
+        selection.to_json()["left_out"],
+        json!([{"kind": "lorebook_entry", "id": "b", "why": "the lorebook's budget of 6 tokens is used up"}])
+    );
 }
 
 #[test]

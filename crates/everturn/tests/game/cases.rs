@@ -141,6 +141,18 @@ fn scene(store: &Arc<dyn Store>) {
     game.release().unwrap();
 }
 
+fn mark(store: &Arc<dyn Store>) -> Result<(), GameError> {
+    let layout = everturn::layout::find("game").unwrap();
+    let path = path(&format!("sessions/active/{NAME}"));
+    let place = everturn::view::Place { id: NAME.to_owned(), path };
+    let new = everturn::view::NewMark::bookmark("here");
+    match layout.add_mark(store, &place, &new, at(9)) {
+        Ok(_) => Ok(()),
+        Err(everturn::layout::LayoutError::Store(error)) => Err(error.into()),
+        Err(error) => panic!("{error}"),
+    }
+}
+
 fn completed(store: &Arc<dyn Store>) {
     played(store, NAME, 8);
     complete(store, &id(NAME), at(10)).unwrap();
@@ -280,6 +292,14 @@ pub(crate) fn life() -> Vec<Case> {
 /// Into the trash, out of it, and away.
 pub(crate) fn trashes() -> Vec<Case> {
     vec![
+        Case {
+            name: "mark",
+            prepare: |store| drop(played(store, NAME, 8)),
+            operate: |store, _| mark(store),
+            states: 2,
+            several: false,
+            turn: None,
+        },
         Case {
             name: "trash",
             prepare: |store| drop(played(store, NAME, 8)),

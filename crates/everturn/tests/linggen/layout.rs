@@ -4,14 +4,14 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use everturn::disk::{Listing, Stat};
-use everturn::layout::{self, Layout, LayoutError};
+use everturn::layout::{self, Layout, LayoutError, Stage};
 use everturn::names::FilePath;
 use everturn::store::{MemoryStore, Store, StoreError, Writer};
 use everturn::tree::Tree;
-use everturn::view::{New, Place};
+use everturn::view::{Forking, New, NewMark, Place};
 use serde_json::json;
 
-use crate::support::{DIR, at, memory, path, put, session};
+use crate::support::{DIR, at, memory, path, put, say, session};
 
 fn linggen() -> &'static dyn Layout {
     layout::find("linggen").unwrap()
@@ -57,6 +57,18 @@ fn a_list_opens_no_file() {
     assert_eq!((list.len(), findings.len()), (300, 0));
     assert_eq!(*watched.read.lock().unwrap(), 0);
     assert_eq!(list.iter().filter_map(|one| one.created).max(), Some(at(299)));
+    put(
+        &store,
+        "projects/-p0/sessions/default/session.yaml",
+        "id: default\ntitle: Odd\ncreated_at: 1700000500\n",
+    );
+    let (list, _) = linggen().list(&store).unwrap();
+    let odd = list.iter().find(|one| one.place.id == "default").unwrap();
+    assert_eq!(
+        (odd.title.as_str(), odd.created),
+        ("Odd", Some(at(500))),
+        "a name that tells nothing is looked into"
+    );
 }
 
 #[test]
@@ -130,4 +142,52 @@ fn what_makes_no_session_is_refused() {
         let made = linggen().create(&store, &New { fields, ..New::with_id("") }, at(0));
         assert!(matches!(made.map(drop), Err(LayoutError::Request { .. })));
     }
+}
+
+#[test]
+fn a_session_is_thrown_away_had_back_and_removed_for_good() {
+    let store = memory();
+    session(&store);
+    put(&store, "sessions/flat/messages.jsonl", "{}\n");
+    let place = Place { id: "sess-1".into(), path: path(DIR) };
+    let flat = Place { id: "flat".into(), path: path("sessions/flat") };
+    let staged = linggen().stage(&store, &place, Stage::Trash, at(5), &mut |_| {}).unwrap();
+    linggen().stage(&store, &flat, Stage::Trash, at(5), &mut |_| {}).unwrap();
+    assert_eq!(linggen().places(&store).unwrap().places, []);
+    let gone = linggen().trashed(&store).unwrap();
+    let paths: Vec<&str> = gone.iter().map(|gone| gone.path.as_str()).collect();
+    assert_eq!(paths, ["sessions/flat", DIR]);
+    let name = staged.trashed.unwrap();
+    assert_eq!(linggen().restore(&store, &name).unwrap(), place);
+    assert!(linggen().restore(&store, &name).is_err());
+    assert_eq!(linggen().places(&store).unwrap().places, [place.clone()]);
+    assert!(linggen().purge(&store, &gone).is_err(), "the trash is not what it was");
+    linggen().purge(&store, &gone[..1]).unwrap();
+    assert_eq!(linggen().trashed(&store).unwrap(), []);
+    let refused = linggen().stage(&store, &place, Stage::Pause, at(6), &mut |_| {});
+    assert!(matches!(refused, Err(LayoutError::NotOffered { .. })));
+}
+
+#[test]
+fn marks_stay_with_the_messages_they_mark() {
+    let store = memory();
+    let own = session(&store);
+    say(&store, &own, &["a", "b", "c"]);
+    let place = Place { id: "sess-1".into(), path: path(DIR) };
+    for (name, turn) in [("early", 1), ("late", 3)] {
+        let new = NewMark { turn: Some(turn), ..NewMark::bookmark(name) };
+        linggen().add_mark(&store, &place, &new, at(2)).unwrap();
+    }
+    let marks = |place: &Place| -> Vec<String> {
+        let marks = linggen().open(&store, place).unwrap().marks().unwrap();
+        marks.into_iter().map(|mark| mark.name).collect()
+    };
+    assert_eq!(marks(&place), ["early", "late"]);
+    let how = Forking { id: Some("fork".into()), turn: Some(2) };
+    let fork = linggen().fork(&store, &place, &how, at(3), &mut |_| {}).unwrap();
+    assert_eq!(marks(&fork.place), ["early"]);
+    let branch = linggen().rewind(&store, &place, 1, at(4), &mut |_| {}).unwrap();
+    assert_eq!((marks(&place), marks(&branch.place).len()), (vec!["early".to_owned()], 2));
+    let mark = linggen().remove_mark(&store, &place, "mark-1", at(5)).unwrap();
+    assert_eq!(mark.name, "early");
 }

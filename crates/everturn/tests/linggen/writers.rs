@@ -84,7 +84,7 @@ fn append_as_the_program(root: &Path, name: &str) {
         let mut file = std::fs::OpenOptions::new().append(true).create(true).open(&file).unwrap();
         file.write_all(line.to_string().as_bytes()).unwrap();
         file.write_all(b"\n").unwrap();
-        std::thread::sleep(Duration::from_micros(200));
+        std::thread::sleep(Duration::from_millis(8));
     }
 }
 

@@ -3,9 +3,11 @@
 
 use everturn::disk::Flush;
 use everturn::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
-use everturn::store::{Durability, Writer};
+use everturn::store::{Durability, Options, Writer};
 
-use crate::support::{Files, append, data, open, path, quarantined, readable};
+use crate::support::{
+    Files, append, both, data, open, path, quarantined, readable, small_log, staging,
+};
 use crate::workload::{Promise, run};
 
 /// How a crash ends: the process alone, or the power.
@@ -84,13 +86,17 @@ pub(crate) fn verify(disk: &SimDisk, promise: &Promise, how: End) -> Result<(), 
 }
 
 /// Runs the workload up to the change `point`; `None` if it ends before.
-pub(crate) fn crash_at(point: u64, ignored: Option<Flush>) -> Option<(SimDisk, Promise)> {
+pub(crate) fn crash_at(
+    point: u64,
+    ignored: Option<Flush>,
+    options: &Options,
+) -> Option<(SimDisk, Promise)> {
     let disk = SimDisk::new();
     if let Some(why) = ignored {
         disk.ignore_flush(why);
     }
     disk.inject(Fault { at: point, trouble: Trouble::Crash, lasting: false });
-    let (promise, outcome) = run(&disk);
+    let (promise, outcome) = run(&disk, options);
     if !disk.crashed() {
         outcome.unwrap();
     }
@@ -99,17 +105,18 @@ pub(crate) fn crash_at(point: u64, ignored: Option<Flush>) -> Option<(SimDisk, P
 
 #[test]
 fn the_workload_itself_does_what_the_model_says() {
-    let disk = SimDisk::new();
-    let (promise, outcome) = run(&disk);
-    outcome.unwrap();
-    assert_eq!(readable(&data(&disk)), readable(&promise.certain));
-    assert!(promise.commits > 30, "{}", promise.commits);
+    for options in both() {
+        let disk = SimDisk::new();
+        let (promise, outcome) = run(&disk, &options);
+        outcome.unwrap();
+        assert_eq!(readable(&data(&disk)), readable(&promise.certain));
+        assert!(promise.commits > 30, "{}", promise.commits);
+    }
 }
 
-#[test]
-fn every_crash_leaves_what_was_promised() {
+fn every_crash_is_survived(options: &Options) {
     let (mut points, mut tries) = (0_u64, 0_u64);
-    while let Some((disk, promise)) = crash_at(points, None) {
+    while let Some((disk, promise)) = crash_at(points, None, options) {
         for how in ends(points) {
             let after = disk.fork();
             end(&after, how);
@@ -125,9 +132,18 @@ fn every_crash_leaves_what_was_promised() {
 }
 
 #[test]
-fn a_crash_during_recovery_changes_nothing() {
+fn every_crash_leaves_what_was_promised() {
+    every_crash_is_survived(&small_log());
+}
+
+#[test]
+fn every_crash_among_staged_contents_leaves_what_was_promised() {
+    every_crash_is_survived(&staging());
+}
+
+fn every_crash_of_recovery_is_survived(options: &Options) {
     let (mut point, mut tries) = (0_u64, 0_u64);
-    while let Some((disk, promise)) = crash_at(point, None) {
+    while let Some((disk, promise)) = crash_at(point, None, options) {
         let all = ends(point);
         let how = all[usize::try_from(point).unwrap() % all.len()];
         end(&disk, how);
@@ -153,4 +169,14 @@ fn a_crash_during_recovery_changes_nothing() {
     }
     assert!(tries > 500, "only {tries}");
     println!("crash suite: {tries} crashes during recovery survived");
+}
+
+#[test]
+fn a_crash_during_recovery_changes_nothing() {
+    every_crash_of_recovery_is_survived(&small_log());
+}
+
+#[test]
+fn a_crash_during_recovery_of_staged_contents_changes_nothing() {
+    every_crash_of_recovery_is_survived(&staging());
 }

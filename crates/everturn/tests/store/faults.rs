@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use everturn::disk::Flush;
 use everturn::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
-use everturn::store::{Durability, FileStore, MemoryStore, Step, Store, StoreError, Writer};
+use everturn::store::{
+    Durability, FileStore, MemoryStore, Options, Step, Store, StoreError, Writer,
+};
 
 use crate::support::{
-    Files, append, data, open, path, readable, remove, rename, replace, small_log,
+    Files, append, both, data, open, path, readable, remove, rename, replace, small_log,
 };
 
 const EIO: i32 = 5;
@@ -92,10 +94,10 @@ fn expected(model: &MemoryStore) -> Files {
 }
 
 /// Runs the commits with one fault; checks after each that a failure has changed nothing.
-fn try_all(disk: &SimDisk, model: &MemoryStore, fault: Fault) -> Verdict {
+fn try_all(disk: &SimDisk, model: &MemoryStore, fault: Fault, options: &Options) -> Verdict {
     let start = disk.changes();
     let process = disk.process();
-    let opened = FileStore::open(Arc::new(process), small_log());
+    let opened = FileStore::open(Arc::new(process), options.clone());
     disk.inject(Fault { at: start + fault.at, ..fault });
     let store = opened.unwrap();
     let Ok(writer) = store.lock_files(&[path("s")]) else {
@@ -169,18 +171,18 @@ fn reopened_after(disk: &SimDisk, survival: Survival, allowed: &[Files]) -> Resu
     Err(format!("{survival:?}: {:#?} is none of {allowed:#?}", readable(&found)))
 }
 
-pub(crate) fn fails(at: u64, trouble: Trouble, lasting: bool, ignored: Option<Flush>) -> Verdict {
+fn fails(fault: Fault, ignored: Option<Flush>, options: &Options) -> Verdict {
     let (disk, model) = (prepared(), model());
     if let Some(why) = ignored {
         disk.ignore_flush(why);
     }
-    match try_all(&disk, &model, Fault { at, trouble, lasting }) {
+    match try_all(&disk, &model, fault, options) {
         Verdict::Fine => check_reopened(&disk, &model),
         Verdict::Open { before, steps } => {
             let writer = model.lock(&[path("s")]).unwrap();
             writer.commit(steps, Durability::Synced).unwrap();
             let allowed = [before, expected(&model)];
-            for survival in crate::crash::ends(at) {
+            for survival in crate::crash::ends(fault.at) {
                 if let crate::crash::End::PowerCut(survival) = survival
                     && let Err(problem) = reopened_after(&disk, survival, &allowed)
                 {
@@ -195,16 +197,23 @@ pub(crate) fn fails(at: u64, trouble: Trouble, lasting: bool, ignored: Option<Fl
 
 /// Commits that fail once at one place, with one kind of flush left out.
 pub(crate) fn failures_at(at: u64, ignored: Option<Flush>) -> Verdict {
-    fails(at, Trouble::Error(ENOSPC), false, ignored)
+    let fault = Fault { at, trouble: Trouble::Error(ENOSPC), lasting: false };
+    fails(fault, ignored, &small_log())
 }
 
 fn every_failure_leaves_nothing(trouble: Trouble, lasting: bool) {
+    both().iter().for_each(|options| every_failure_with(trouble, lasting, options));
+}
+
+fn every_failure_with(trouble: Trouble, lasting: bool, options: &Options) {
     let mut at = 0;
     loop {
-        match fails(at, trouble, lasting, None) {
+        match fails(Fault { at, trouble, lasting }, None, options) {
             Verdict::Past => break,
             Verdict::Fine | Verdict::Open { .. } => at += 1,
-            Verdict::Wrong(problem) => panic!("{trouble:?} at change {at}: {problem}"),
+            Verdict::Wrong(problem) => {
+                panic!("{trouble:?} at change {at}, staged from {}: {problem}", options.stage_from)
+            }
         }
     }
     assert!(at > 60, "only {at} places to fail at");

@@ -8,13 +8,13 @@ use everturn::store::{Durability, FileStore, Options, Writer};
 
 use crate::crash::{crash_at, end, ends, verify};
 use crate::faults::{Verdict, failures_at};
-use crate::many;
-use crate::support::{append, holder, open, path};
+use crate::support::{append, holder, open, path, small_log, staging};
+use crate::{many, staged};
 
 /// Whether some crash of the workload shows that data is lost if these flushes do nothing.
-fn crash_notices(why: Flush) -> bool {
+fn crash_notices(why: Flush, options: &Options) -> bool {
     let mut point = 0;
-    while let Some((disk, promise)) = crash_at(point, Some(why)) {
+    while let Some((disk, promise)) = crash_at(point, Some(why), options) {
         for how in ends(point) {
             let after = disk.fork();
             end(&after, how);
@@ -30,7 +30,7 @@ fn crash_notices(why: Flush) -> bool {
 /// The same for a second crash, after recovery.
 fn second_crash_notices(why: Flush) -> bool {
     let mut point = 0;
-    while let Some((disk, promise)) = crash_at(point, None) {
+    while let Some((disk, promise)) = crash_at(point, None, &small_log()) {
         for how in ends(point) {
             let after = disk.fork();
             end(&after, how);
@@ -67,7 +67,9 @@ fn no_flush_can_be_left_out() {
             Flush::RecoverFile | Flush::RecoverDir => second_crash_notices(*why),
             Flush::CloseFile => many::crash_notices(*why),
             Flush::Abort | Flush::UndoFile | Flush::UndoDir => failure_notices(*why),
-            _ => crash_notices(*why),
+            Flush::StagedFile | Flush::StagedDir => crash_notices(*why, &staging()),
+            Flush::UndoStaged => staged::crash_notices(*why),
+            _ => crash_notices(*why, &small_log()),
         };
         assert!(noticed, "nobody notices when {why} is left out");
     }

@@ -12,6 +12,7 @@ mod flushes;
 mod many;
 mod model;
 mod processes;
+mod staged;
 mod suite;
 mod support;
 mod turns;

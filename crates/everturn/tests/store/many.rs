@@ -23,6 +23,11 @@ fn options(open_files: usize) -> Options {
     Options { open_files, ..Options::new(holder()) }
 }
 
+/// The same, with most contents staged.
+fn staging(open_files: usize) -> Options {
+    Options { stage_from: 8, ..options(open_files) }
+}
+
 /// Batches that make, change and rename `count` directories with two files each.
 fn batches(count: usize) -> Vec<Vec<Step>> {
     let change = |round: usize, n: usize| {
@@ -49,12 +54,12 @@ fn states(batches: &[Vec<Step>]) -> Vec<Files> {
 /// Commits the batches until something fails; returns how many were acknowledged, and what failed.
 fn run(
     disk: Arc<dyn Disk>,
-    open_files: usize,
+    options: Options,
     batches: &[Vec<Step>],
 ) -> (usize, Option<StoreError>) {
     let run = || -> Result<usize, (usize, StoreError)> {
         let start = |error| (0, error);
-        let store = FileStore::open(disk, options(open_files)).map_err(start)?;
+        let store = FileStore::open(disk, options).map_err(start)?;
         let writer = store.lock_files(&[path("s")]).map_err(start)?;
         for (done, steps) in batches.iter().enumerate() {
             writer.commit(steps.clone(), Durability::Synced).map_err(|error| (done, error))?;
@@ -69,14 +74,14 @@ fn run(
 }
 
 /// Crashes everywhere, and at last after everything; returns what was wrong, or how many crashes it took.
-fn crash_everywhere(ignored: Option<Flush>) -> Result<u64, String> {
+fn crash_everywhere(ignored: Option<Flush>, chosen: &Options) -> Result<u64, String> {
     let batches = batches(5);
     let states = states(&batches);
     for point in 0.. {
         let disk = SimDisk::new();
         ignored.into_iter().for_each(|why| disk.ignore_flush(why));
         disk.inject(Fault { at: point, trouble: Trouble::Crash, lasting: false });
-        let (done, _) = run(Arc::new(disk.process()), 2, &batches);
+        let (done, _) = run(Arc::new(disk.process()), chosen.clone(), &batches);
         let crashed = disk.crashed();
         for how in ends(point) {
             let after = disk.fork();
@@ -96,24 +101,29 @@ fn crash_everywhere(ignored: Option<Flush>) -> Result<u64, String> {
 }
 
 pub(crate) fn crash_notices(why: Flush) -> bool {
-    crash_everywhere(Some(why)).is_err()
+    crash_everywhere(Some(why), &options(2)).is_err()
 }
 
 #[test]
 fn a_batch_of_many_files_survives_every_crash_whole() {
-    let points = crash_everywhere(None).unwrap();
-    assert!(points > 100, "only {points}");
+    for options in [options(2), staging(2)] {
+        let points = crash_everywhere(None, &options).unwrap();
+        assert!(points > 100, "only {points}");
+    }
 }
 
 #[test]
 fn a_batch_of_many_files_that_fails_leaves_nothing() {
     let batches = batches(5);
     let states = states(&batches);
-    for trouble in [Trouble::Error(EIO), Trouble::Full, Trouble::Short] {
+    let troubles = [Trouble::Error(EIO), Trouble::Full, Trouble::Short];
+    for (trouble, options) in
+        troubles.iter().flat_map(|trouble| [options(2), staging(2)].map(|with| (*trouble, with)))
+    {
         for ahead in 0.. {
             let disk = SimDisk::new();
             disk.inject(Fault { at: ahead, trouble, lasting: false });
-            let (done, failure) = run(Arc::new(disk.process()), 2, &batches);
+            let (done, failure) = run(Arc::new(disk.process()), options.clone(), &batches);
             let Some(failure) = failure else {
                 if disk.changes() > ahead {
                     continue;
@@ -236,11 +246,20 @@ impl<D: Disk> Disk for Limited<D> {
 
 #[test]
 fn a_batch_of_three_thousand_steps_needs_few_handles() {
+    a_batch_needs_few_handles(options(256), 3000, 640);
+}
+
+#[test]
+fn a_batch_of_many_staged_contents_needs_few_handles() {
+    a_batch_needs_few_handles(staging(16), 200, 60);
+}
+
+fn a_batch_needs_few_handles(options: Options, steps: usize, handles: usize) {
     let dir = tempfile::tempdir().unwrap();
-    let disk = Limited::new(RealDisk::open(dir.path()).unwrap(), 640);
-    let batches = batches(1500);
-    assert_eq!(batches[0].len(), 3000);
-    let (done, failure) = run(Arc::new(disk), 256, &batches);
+    let disk = Limited::new(RealDisk::open(dir.path()).unwrap(), handles);
+    let batches = batches(steps / 2);
+    assert_eq!(batches[0].len(), steps);
+    let (done, failure) = run(Arc::new(disk), options, &batches);
     assert!(failure.is_none(), "{done}: {failure:?}");
     for (file, content) in states(&batches).pop().unwrap() {
         let place = dir.path().join(file.as_str());

@@ -2,9 +2,9 @@
 
 use everturn::disk::sim::{Fault, Trouble};
 use everturn::names::FilePath;
-use everturn::store::{Durability, FileStore, Step, StoreError, Writer};
+use everturn::store::{Durability, FileStore, Options, Step, StoreError, Writer};
 
-use crate::support::{data, path};
+use crate::support::{both, data, path};
 use random::Random;
 use steps::{Maker, SCOPES, durability, survival, trouble};
 use world::{Outcome, World, same};
@@ -67,11 +67,11 @@ struct Asked {
 }
 
 impl Run {
-    fn new(seed: u64) -> Run {
+    fn new(seed: u64, options: Options) -> Run {
         Run {
             random: Random::new(seed),
             maker: Maker::new(),
-            world: World::new(),
+            world: World::new(options),
             trace: Trace { seed, done: Vec::new() },
         }
     }
@@ -229,7 +229,7 @@ impl Run {
             self.crash_in_recovery();
         }
         let disk = self.world.disk.process();
-        let store = FileStore::open(std::sync::Arc::new(disk), crate::support::small_log());
+        let store = FileStore::open(std::sync::Arc::new(disk), self.world.options.clone());
         drop(store.unwrap());
         self.world.compare(true);
     }
@@ -336,11 +336,13 @@ fn shown(steps: &[Step]) -> String {
 }
 
 fn run(seed: u64) {
-    let mut run = Run::new(seed);
-    for _ in 0..OPERATIONS {
-        run.step();
+    for options in both() {
+        let mut run = Run::new(seed, options);
+        for _ in 0..OPERATIONS {
+            run.step();
+        }
+        run.power_cut();
     }
-    run.power_cut();
 }
 
 #[test]
@@ -348,7 +350,7 @@ fn random_operations_do_what_the_model_does() {
     #[expect(clippy::disallowed_methods, reason = "a longer run is asked for from outside")]
     let seeds = std::env::var("EVERTURN_MODEL_SEEDS").map_or(SEEDS, |text| text.parse().unwrap());
     (0..seeds).for_each(run);
-    println!("model suite: {seeds} seeds, {} operations", seeds * OPERATIONS as u64);
+    println!("model suite: {seeds} seeds, {} operations", 2 * seeds * OPERATIONS as u64);
 }
 
 #[test]

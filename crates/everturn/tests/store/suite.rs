@@ -7,7 +7,7 @@ use everturn::disk::sim::SimDisk;
 use everturn::disk::{Kind, RealDisk};
 use everturn::names::FilePath;
 use everturn::store::{
-    Durability, FileStore, MemoryStore, Receipt, Step, Store, StoreError, Writer,
+    Durability, FileStore, MemoryStore, Options, Receipt, Step, Store, StoreError, Writer,
 };
 
 use crate::support::{path, small_log};
@@ -29,7 +29,15 @@ macro_rules! store_suite {
         mod simulated {
             $($(#[test]
             fn $check() {
-                super::$group::$check(&super::open(super::SimDisk::new()));
+                super::$group::$check(&super::open(super::SimDisk::new(), super::small_log()));
+            })*)*
+        }
+
+        mod staging {
+            $($(#[test]
+            fn $check() {
+                let options = super::Options { stage_from: 1, ..super::small_log() };
+                super::$group::$check(&super::open(super::SimDisk::new(), options));
             })*)*
         }
 
@@ -38,7 +46,17 @@ macro_rules! store_suite {
             fn $check() {
                 let dir = tempfile::tempdir().unwrap();
                 let disk = super::RealDisk::open(dir.path()).unwrap();
-                super::$group::$check(&super::open(disk));
+                super::$group::$check(&super::open(disk, super::small_log()));
+            })*)*
+        }
+
+        mod real_staging {
+            $($(#[test]
+            fn $check() {
+                let dir = tempfile::tempdir().unwrap();
+                let disk = super::RealDisk::open(dir.path()).unwrap();
+                let options = super::Options { stage_from: 1, ..super::small_log() };
+                super::$group::$check(&super::open(disk, options));
             })*)*
         }
     };
@@ -89,8 +107,8 @@ store_suite! {
     }
 }
 
-fn open(disk: impl everturn::disk::Disk + 'static) -> FileStore {
-    FileStore::open(Arc::new(disk), small_log()).unwrap()
+fn open(disk: impl everturn::disk::Disk + 'static, options: Options) -> FileStore {
+    FileStore::open(Arc::new(disk), options).unwrap()
 }
 
 /// Everything in a store: the content of files, and directories. Everturn's own is left out.

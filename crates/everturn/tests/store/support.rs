@@ -45,6 +45,23 @@ pub(crate) fn small_log() -> Options {
     Options { log_size: 9 << 10, log_most: 11 << 10, ..Options::new(holder()) }
 }
 
+/// The same, with new contents of eight bytes and more staged beside the log: most of those in the suites.
+pub(crate) fn staging() -> Options {
+    Options { stage_from: 8, ..small_log() }
+}
+
+/// With and without contents that are staged.
+pub(crate) fn both() -> [Options; 2] {
+    [small_log(), staging()]
+}
+
+/// Files that are staged beside the logs.
+pub(crate) fn staged(disk: &SimDisk) -> Vec<FilePath> {
+    let is_staged = |file: &FilePath| file.is_within(&path(".everturn/wal"));
+    let is_staged = |file: &FilePath| is_staged(file) && file.as_str().ends_with(".staged");
+    disk.contents().into_keys().filter(is_staged).collect()
+}
+
 /// Opens the store as a process that just started.
 pub(crate) fn open(disk: &SimDisk) -> Result<FileStore, StoreError> {
     FileStore::open(Arc::new(disk.process()), small_log())

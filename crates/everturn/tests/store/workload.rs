@@ -6,11 +6,11 @@ use std::sync::Arc;
 use everturn::disk::sim::SimDisk;
 use everturn::names::FilePath;
 use everturn::store::{
-    Durability, FileStore, FileWriter, MemoryStore, Step, Store, StoreError, Writer, staging_dir,
-    trash_dir,
+    Durability, FileStore, FileWriter, MemoryStore, Options, Step, Store, StoreError, Writer,
+    staging_dir, trash_dir,
 };
 
-use crate::support::{Files, append, path, remove, rename, replace, small_log};
+use crate::support::{Files, append, path, remove, rename, replace};
 
 /// What was acknowledged, and what may or may not have happened besides.
 pub(crate) struct Promise {
@@ -95,12 +95,13 @@ impl Promise {
 /// One process at work, and what it was promised.
 struct Worker<'a> {
     disk: &'a SimDisk,
+    options: &'a Options,
     promise: &'a mut Promise,
 }
 
 impl Worker<'_> {
     fn open(&self) -> Result<FileStore, StoreError> {
-        FileStore::open(Arc::new(self.disk.process()), small_log())
+        FileStore::open(Arc::new(self.disk.process()), self.options.clone())
     }
 
     fn commit_as(
@@ -212,7 +213,11 @@ impl Worker<'_> {
             let line = format!("{{\"written\":{count}}}\n");
             self.commit_as(&a, Durability::Written, vec![append("a/log.jsonl", &line)])?;
         }
+        let state = vec![replace("a/state.json", "only written, and not flushed")];
+        self.commit_as(&a, Durability::Written, state)?;
         self.commit(&b, vec![append("b/log.jsonl", "{\"after\":true}\n")])?;
+        let states = vec![replace("a/state.json", "once more"), replace("a/x.json", "a new one")];
+        self.commit(&a, states)?;
         let big = format!("{{\"big\":\"{}\"}}\n", "x".repeat(20_000));
         self.commit(&a, vec![append("a/log.jsonl", &big), remove("a/state.json")])?;
         self.commit(&a, vec![replace("a/state.json", "again"), replace("a/new/file.json", "1")])?;
@@ -232,7 +237,7 @@ impl Worker<'_> {
         Box::new(writer).release()?;
 
         let dying_disk = self.disk.process();
-        let dying = FileStore::open(Arc::new(dying_disk.clone()), small_log())?;
+        let dying = FileStore::open(Arc::new(dying_disk.clone()), self.options.clone())?;
         let writer = dying.lock_files(&[path("a")])?;
         let last = vec![
             append("a/log.jsonl", "{\"last\":\"words\"}\n"),
@@ -252,9 +257,9 @@ impl Worker<'_> {
 }
 
 /// Runs all of it; stops at the first thing that fails.
-pub(crate) fn run(disk: &SimDisk) -> (Promise, Result<(), StoreError>) {
+pub(crate) fn run(disk: &SimDisk, options: &Options) -> (Promise, Result<(), StoreError>) {
     let mut promise = Promise::new();
-    let mut worker = Worker { disk, promise: &mut promise };
+    let mut worker = Worker { disk, options, promise: &mut promise };
     let outcome = (|| {
         let first = worker.open()?;
         worker.play(&first)?;

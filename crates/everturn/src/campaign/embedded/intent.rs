@@ -198,7 +198,7 @@ const VERBS: &[(Verb, &str)] = &[
     (
         Verb::Go,
         "go walk run move head travel enter climb follow proceed step sneak crawl descend ascend \
-         cross ride march stroll hurry visit goto swim jump",
+         cross ride march stroll hurry visit goto",
     ),
     (Verb::Back, "back return retreat backtrack withdraw"),
     (Verb::Away, "leave flee escape"),

@@ -68,28 +68,42 @@ fn short(text: &str) -> String {
     format!("{}…", start.trim_end())
 }
 
-/// The number of a place among those that are the same place in the story: after how many others it was made.
+/// The choices of a world, which are the same in all branches of a campaign.
+pub(super) fn world(view: View<'_>, seed: u64) -> Dice {
+    let said = |key: &str| view.tree.string_at(&["selected", key]).unwrap_or_default();
+    Dice::new(seed).of(&said("world_id")).of(&said("map_id"))
+}
+
+/// What kind of place one is: its name may tell.
+fn kind_of(stored: &str, dice: Dice) -> &'static Kind {
+    let words = super::intent::words(stored);
+    let is_known = |kind: &&Kind| words.iter().any(|word| kind.known_by.contains(&word.as_str()));
+    let given = KINDS.iter().find(is_known).filter(|_| !is_generic(stored));
+    given.or_else(|| dice.of("kind").among(KINDS)).unwrap_or(&HALL)
+}
+
+/// What a place is called that the campaign calls `stored`.
+pub(super) fn name_of(world: Dice, area: &str, stored: &str) -> String {
+    let dice = world.of(area).of(stored);
+    name(stored, kind_of(stored, dice), dice)
+}
+
+/// After how many others a place was made.
 fn number_of(view: View<'_>, area: &str) -> usize {
     let areas = view.areas();
     areas.iter().position(|(id, _)| id == area).unwrap_or(areas.len())
 }
 
 /// At this place of the map the search for what the party wants ends.
-const LAST: usize = 4;
+pub(super) const LAST: usize = 4;
 
 impl Place {
     pub(super) fn new(view: View<'_>, seed: u64, area: &str) -> Place {
         let stored = view.area_name(area).unwrap_or_default();
-        let said = |key: &str| view.tree.string_at(&["selected", key]).unwrap_or_default();
-        let world = Dice::new(seed).of(&said("world_id")).of(&said("map_id"));
+        let world = world(view, seed);
         let dice = world.of(area).of(&stored);
-        let words = super::intent::words(&stored);
-        let is_known =
-            |kind: &&Kind| words.iter().any(|word| kind.known_by.contains(&word.as_str()));
-        let given = KINDS.iter().find(is_known).filter(|_| !is_generic(&stored));
         let number = number_of(view, area);
-        let kind = given.or_else(|| dice.of("kind").among(KINDS));
-        let kind = kind.unwrap_or(&HALL);
+        let kind = kind_of(&stored, dice);
         let description = view.tree.string_at(&["map", "areas", area, "description"]);
         Place {
             area: area.to_owned(),
@@ -165,6 +179,5 @@ fn find(dice: Dice, kind: &Kind, number: usize, world: Dice) -> Find {
 
 /// What is looked for while the campaign names no goal of its own.
 pub(super) fn quest(view: View<'_>, seed: u64) -> &'static str {
-    let said = |key: &str| view.tree.string_at(&["selected", key]).unwrap_or_default();
-    Dice::new(seed).of(&said("world_id")).of(&said("map_id")).of("quest").pick(QUESTS)
+    world(view, seed).of("quest").pick(QUESTS)
 }

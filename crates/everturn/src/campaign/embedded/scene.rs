@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::dice::Dice;
-use super::intent::{Direction, words};
+use super::intent::{Direction, telling, words};
 use super::memory::{Past, remember};
-use super::place::{Dweller, Place, quest, quotable};
+use super::place::{Dweller, Place, name_of, quest, quotable, world};
 use crate::campaign::narrator::Request;
-use crate::campaign::view::{DEFAULT_HP, View};
+use crate::campaign::view::{DEFAULT_HP, View, strings};
 
 /// The moment that is told.
 pub(super) struct Scene<'a> {
@@ -177,9 +177,10 @@ impl<'a> Scene<'a> {
 
     /// The places anywhere on the map that the words name best.
     pub(super) fn areas_named(&self, said: &[String]) -> Vec<String> {
-        let areas = self.view.areas().into_iter().map(|(area, _)| {
-            let exit = Exit::new(self.view, self.seed, &self.place.area, &area);
-            let score = exit.match_of(said);
+        let world = world(self.view, self.seed);
+        let areas = self.view.areas().into_iter().map(|(area, tree)| {
+            let stored = tree.string_at(&["name"]).unwrap_or_default();
+            let score = match_of(said, &area, &name_of(world, &area, &stored), &stored);
             (area, score)
         });
         best(areas)
@@ -193,20 +194,38 @@ impl<'a> Scene<'a> {
             from.insert(exit.area.clone(), number);
             waiting.push_back(exit.area.clone());
         }
+        let ways = all_ways(self.view);
         while let Some(area) = waiting.pop_front() {
             let number = from.get(&area).copied()?;
             if area == to {
                 return self.exits.get(number);
             }
-            for next in self.view.roads(&area) {
-                if next != self.place.area && !from.contains_key(&next) {
+            for next in ways.get(&area).into_iter().flatten() {
+                if *next != self.place.area && !from.contains_key(next) {
                     from.insert(next.clone(), number);
-                    waiting.push_back(next);
+                    waiting.push_back(next.clone());
                 }
             }
         }
         None
     }
+}
+
+/// All ways of a map, by the place where they begin.
+fn all_ways(view: View<'_>) -> BTreeMap<String, Vec<String>> {
+    let mut ways: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    if view.generation.has_one_way_roads() {
+        for (area, tree) in view.areas() {
+            let roads = tree.at(&["reachable_area_ids"]).map(|list| strings(&list));
+            ways.insert(area, roads.unwrap_or_default());
+        }
+        return ways;
+    }
+    for (from, to) in view.connections() {
+        ways.entry(from.clone()).or_default().push(to.clone());
+        ways.entry(to).or_default().push(from);
+    }
+    ways
 }
 
 /// Those with the highest score above 0.
@@ -216,29 +235,32 @@ fn best<T>(scored: impl Iterator<Item = (T, usize)>) -> Vec<T> {
     scored.into_iter().filter(|(_, score)| *score == most).map(|(it, _)| it).collect()
 }
 
+/// How well words name a place: its id counts most.
+fn match_of(said: &[String], area: &str, name: &str, stored: &str) -> usize {
+    if said.contains(&area.to_lowercase()) {
+        return usize::MAX;
+    }
+    let names = telling(&words(&format!("{name} {stored}")));
+    said.iter().filter(|word| names.contains(word)).count()
+}
+
 impl Exit {
     pub(super) fn new(view: View<'_>, seed: u64, from: &str, to: &str) -> Exit {
         // The same pair of places has the same line between them, whichever way one goes.
         let (low, high) = if from <= to { (from, to) } else { (to, from) };
         let dice = Dice::new(seed).of("direction").of(low).of(high);
         let direction = dice.among(&Direction::ALL).copied().unwrap_or(Direction::North);
+        let stored = view.area_name(to).unwrap_or_default();
         Exit {
             area: to.to_owned(),
-            name: Place::new(view, seed, to).name,
-            stored: view.area_name(to).unwrap_or_default(),
+            name: name_of(world(view, seed), to, &stored),
+            stored,
             direction: if from <= to { direction } else { direction.opposite() },
         }
     }
 
-    /// How well words name it: its id counts most.
     fn match_of(&self, said: &[String]) -> usize {
-        let id = self.area.to_lowercase();
-        if said.contains(&id) {
-            return usize::MAX;
-        }
-        let names = words(&format!("{} {}", self.name, self.stored));
-        let names = super::intent::telling(&names);
-        said.iter().filter(|word| names.contains(word)).count()
+        match_of(said, &self.area, &self.name, &self.stored)
     }
 
     /// The way in words: where to, and in which direction.

@@ -80,6 +80,7 @@ impl DiskFile for SimFile {
         let offset = usize::try_from(offset).map_err(io::Error::other)?;
         let count = self.begin_write(&mut world, Access::Write, Some(offset), bytes.len())?;
         self.data(&mut world)?.write_at(offset, bytes.get(..count).unwrap_or_default());
+        world.written += count as u64;
         Ok(count)
     }
 
@@ -89,6 +90,7 @@ impl DiskFile for SimFile {
         let data = self.data(&mut world)?;
         let at = data.seen.len();
         data.write_at(at, bytes.get(..written).unwrap_or_default());
+        world.written += written as u64;
         Ok(Appended { at: at as u64, written })
     }
 

@@ -90,6 +90,7 @@ pub(super) struct World {
     pub(super) ignored: Option<Flush>,
     pub(super) changes: u64,
     pub(super) reads: u64,
+    pub(super) written: u64,
     pub(super) crashed: bool,
     pub(super) flushes: BTreeMap<Flush, u64>,
     locks: Vec<HeldLock>,

@@ -7,7 +7,7 @@ use crate::finding::Finding;
 use crate::layout::{Editor, LayoutError};
 use crate::linggen::messages::Message;
 use crate::linggen::writer::SessionWriter;
-use crate::view::{Place, Written};
+use crate::view::{Mark, NewMark, Place, Written};
 
 pub(super) struct SessionEditor {
     writer: SessionWriter,
@@ -43,6 +43,18 @@ impl Editor for SessionEditor {
         let appended = self.writer.append(&Message::parse(text)?, now)?;
         self.turn = self.writer.number(&appended)?;
         Ok(Written { turn: self.turn, id: None, findings: appended.findings, overdue: None })
+    }
+
+    fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, LayoutError> {
+        let (mark, step) = self.writer.marks()?.add(new, self.turn, now)?;
+        self.writer.commit(step)?;
+        Ok(mark)
+    }
+
+    fn remove_mark(&mut self, id: &str, _now: Timestamp) -> Result<Mark, LayoutError> {
+        let (mark, step) = self.writer.marks()?.remove(id)?;
+        self.writer.commit(step)?;
+        Ok(mark)
     }
 
     fn release(self: Box<Self>) -> Result<(), LayoutError> {

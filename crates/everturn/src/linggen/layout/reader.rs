@@ -11,9 +11,10 @@ use crate::linggen::content::{Part, parts};
 use crate::linggen::messages::{Row, Rows, USER, finding};
 use crate::linggen::names::SessionFile;
 use crate::linggen::session::Session;
+use crate::marks;
 use crate::names::FilePath;
 use crate::tree::Tree;
-use crate::view::{Change, Entry, Kind, State};
+use crate::view::{Change, Entry, Kind, Mark, State};
 
 /// The one part of the state that sessions have: what they say about themselves.
 const SCOPE: &str = "session";
@@ -51,6 +52,10 @@ impl Reader for SessionReader {
         _turns: RangeInclusive<u64>,
     ) -> Result<Box<dyn Stream<Item = Change> + '_>, LayoutError> {
         Ok(Box::new(NoChanges))
+    }
+
+    fn marks(&self) -> Result<Vec<Mark>, LayoutError> {
+        marks::read(&self.session.store, &self.session.place().dir)
     }
 
     fn state(&self, turn: Option<u64>) -> Result<State, LayoutError> {

@@ -1,25 +1,27 @@
 //! Errors while the log of a dead process is replayed: opening fails, and nothing is lost.
 
+use std::sync::Arc;
+
 use everturn::disk::Disk;
 use everturn::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
 use everturn::finding::Code;
-use everturn::store::{Durability, Step, StoreError, Writer};
+use everturn::store::{Durability, FileStore, Options, Step, StoreError, Writer};
 
 use super::{EACCES, EIO, ENOSPC, LOST};
-use crate::support::{Files, append, data, open, path, readable, remove, rename, replace};
+use crate::support::{Files, append, both, data, open, path, readable, remove, rename, replace};
 
 /// A disk on which a process has died with much to be replayed, and what it must hold then.
-fn left(survival: Survival) -> (SimDisk, Files) {
+fn left(survival: Survival, options: Options) -> (SimDisk, Files) {
     let disk = SimDisk::new();
     disk.put(&path("s/torn"), b"{}\n{\"torn");
     disk.put(&path("s/old"), b"{}\n");
     disk.put(&path("s/gone/file"), b"{}\n");
-    let store = open(&disk).unwrap();
+    let store = FileStore::open(Arc::new(disk.process()), options).unwrap();
     let writer = store.lock_files(&[path("s")]).unwrap();
     let steps = vec![
         append("s/torn", "{\"a\":1}\n"),
         append("s/new/log", "{\"a\":1}\n"),
-        replace("s/state", "{\"a\":1}"),
+        replace("s/state", "{\"state\":1}"),
         rename("s/old", "s/moved/old"),
         remove("s/gone"),
     ];
@@ -31,12 +33,12 @@ fn left(survival: Survival) -> (SimDisk, Files) {
 }
 
 /// Fails one operation after the other while the store is opened; then it is opened again.
-fn every_failure_is_survived(trouble: Trouble, lasting: bool) -> u64 {
+fn every_failure_is_survived(trouble: Trouble, lasting: bool, options: &Options) -> u64 {
     let mut places = 0;
     for (data_left, names) in
         [(Data::Lost, Names::Lost), (Data::Prefix, Names::Kept), (Data::Hole, Names::Prefix)]
     {
-        let (disk, all) = left(Survival { data: data_left, names });
+        let (disk, all) = left(Survival { data: data_left, names }, options.clone());
         for ahead in 0.. {
             let disk = disk.fork();
             let reading = matches!(trouble, Trouble::ReadError(_));
@@ -86,10 +88,12 @@ fn a_replay_that_fails_is_an_error_and_can_be_tried_again() {
             Trouble::ReadError(EIO),
             Trouble::ReadError(EACCES),
         ] {
-            places += every_failure_is_survived(trouble, lasting);
+            for options in both() {
+                places += every_failure_is_survived(trouble, lasting, &options);
+            }
         }
     }
-    assert!(places > 300, "only {places}");
+    assert!(places > 600, "only {places}");
     println!("replay: {places} places to fail at");
 }
 
@@ -99,8 +103,7 @@ fn a_lock_that_cannot_replay_the_dead_is_not_given() {
     let living = open(&disk).unwrap();
     let process = disk.process();
     let options = crate::support::small_log();
-    let dying =
-        everturn::store::FileStore::open(std::sync::Arc::new(process.clone()), options).unwrap();
+    let dying = FileStore::open(Arc::new(process.clone()), options).unwrap();
     let writer = dying.lock_files(&[path("s")]).unwrap();
     writer.commit(vec![append("s/log", "1\n")], Durability::Written).unwrap();
     process.kill();

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use everturn::disk::sim::SimDisk;
 use everturn::names::FilePath;
 use everturn::store::{
-    Durability, Expect, FileStore, FileWriter, MemoryStore, Receipt, Secrecy, Step, Store,
+    Durability, Expect, FileStore, FileWriter, MemoryStore, Options, Receipt, Secrecy, Step, Store,
     StoreError, Writer,
 };
 
-use crate::support::{Files, append, data, is_own, path, readable, remove, small_log};
+use crate::support::{Files, append, data, is_own, path, readable, remove};
 
 /// A process with the store open.
 pub(crate) struct Process {
@@ -48,6 +48,7 @@ impl Fate {
 }
 
 pub(crate) struct World {
+    pub(crate) options: Options,
     pub(crate) disk: SimDisk,
     pub(crate) model: MemoryStore,
     pub(crate) living: Vec<Process>,
@@ -60,8 +61,9 @@ pub(crate) struct World {
 pub(crate) type Outcome = Result<Receipt, StoreError>;
 
 impl World {
-    pub(crate) fn new() -> World {
+    pub(crate) fn new(options: Options) -> World {
         World {
+            options,
             disk: SimDisk::new(),
             model: MemoryStore::new(),
             living: Vec::new(),
@@ -73,7 +75,7 @@ impl World {
     /// Starts a process; whatever waits in the logs of dead ones is replayed.
     pub(crate) fn start(&mut self) {
         let disk = self.disk.process();
-        let store = FileStore::open(Arc::new(disk.clone()), small_log()).unwrap();
+        let store = FileStore::open(Arc::new(disk.clone()), self.options.clone()).unwrap();
         self.living.push(Process { disk, store, writers: Vec::new(), fate: Fate::default() });
         self.compare(false);
     }

@@ -76,6 +76,7 @@ pub(super) fn goal(scene: &Scene<'_>) -> Reply {
     let reply = Reply::new(DialogType::ActionPrompt);
     let reply = match scene.goal() {
         Some(goal) => reply.line(format!("What you are after: {goal}.")),
+        None if things::has_quest(scene) => reply,
         None => reply.line(format!(
             "Nobody has given you a task, but people talk of {}, and so far nobody has brought it home.",
             scene.quest()
@@ -86,7 +87,8 @@ pub(super) fn goal(scene: &Scene<'_>) -> Reply {
 
 /// Now and then, a word about the goal.
 pub(super) fn nudge(scene: &Scene<'_>) -> Option<String> {
-    if scene.request.turn > 1 && scene.dice.of("nudge").below(4) != 0 {
+    let is_due = scene.request.turn <= 1 || scene.dice.of("nudge").below(4) == 0;
+    if !is_due || things::has_quest(scene) {
         return None;
     }
     Some(match scene.goal() {

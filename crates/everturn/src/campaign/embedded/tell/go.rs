@@ -44,8 +44,11 @@ pub(super) fn towards(scene: &Scene<'_>, target: &Target) -> Reply {
             })
         }
         Target::Named(words) => {
-            let ways = scene.exits_named(words);
-            chosen(scene, &ways).unwrap_or_else(|| far(scene, words))
+            // A place that the words name better, wherever it is, is meant rather than one next to here.
+            let areas = scene.areas_named(words);
+            let is_named = |exit: &&Exit| areas.contains(&exit.area);
+            let ways: Vec<&Exit> = scene.exits.iter().filter(is_named).collect();
+            chosen(scene, &ways).unwrap_or_else(|| far(scene, &areas))
         }
     }
 }
@@ -85,8 +88,7 @@ fn chosen(scene: &Scene<'_>, ways: &[&Exit]) -> Option<Reply> {
 }
 
 /// A place that is not next to here.
-fn far(scene: &Scene<'_>, words: &[String]) -> Reply {
-    let areas = scene.areas_named(words);
+fn far(scene: &Scene<'_>, areas: &[String]) -> Reply {
     if areas.contains(&scene.place.area) {
         return prompt()
             .line(format!("You are there already: this is {}.", scene.place.name))

@@ -34,7 +34,9 @@ pub(super) fn surroundings(scene: &Scene<'_>, reply: Reply) -> Reply {
     }
     if let [first, ..] = things::lying(scene).as_slice() {
         let thing = some(first);
-        about.push(match scene.dice.of("thing").below(3) {
+        about.push(match scene.dice.of("thing").below(5) {
+            3 => format!("Somebody has left {thing} here, and not come back for it."),
+            4 => format!("Among what lies about there is {thing}."),
             0 => format!("Within reach lies {thing}."),
             1 => format!("Your eye is caught by {thing}, left behind by somebody."),
             _ => format!("Half hidden, but not well enough, there is {thing}."),

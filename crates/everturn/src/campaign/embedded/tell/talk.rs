@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::super::intent::Intent;
-use super::super::place::{Dweller, Place};
+use super::super::place::{Dweller, LAST, Place};
 use super::super::scene::Scene;
 use super::super::words::phrases::{COMPANION, FOE_TALK, NOBODY};
-use super::Reply;
+use super::{Reply, things};
 use crate::campaign::dialog::DialogType;
 
 fn described() -> Reply {
@@ -60,23 +60,25 @@ pub(super) fn with(scene: &Scene<'_>, object: &[String]) -> Reply {
 
 /// What is said about the goal.
 pub(super) fn hint(scene: &Scene<'_>) -> String {
+    let sought = match scene.goal() {
+        Some(goal) => format!("what you are after ({goal})"),
+        None if things::has_quest(scene) => {
+            let quest = scene.quest();
+            return format!(
+                "You carry {quest}. What you came for is done; where the road goes now is up to you."
+            );
+        }
+        None => scene.quest().to_owned(),
+    };
     let areas = scene.view.areas();
-    let sought = scene.goal().unwrap_or_else(|| scene.quest().to_owned());
-    let last = areas.get(4).map(|(area, _)| area);
-    match last {
+    let place = match areas.get(LAST).map(|(area, _)| area) {
         Some(area) if *area == scene.place.area => {
-            format!(
-                "Of your search ({sought}) it is said that it ends right here. Somebody should search this place well."
-            )
+            "right here. Somebody should search this place well".to_owned()
         }
-        Some(area) => {
-            let name = Place::new(scene.view, scene.seed, area).name;
-            format!("Of your search ({sought}) it is said that it leads to {name}.")
-        }
-        None => format!(
-            "Of your search ({sought}) it is said that it leads beyond every known place. Somebody would have to explore."
-        ),
-    }
+        Some(area) => format!("in {}", Place::new(scene.view, scene.seed, area).name),
+        None => "beyond every known place. Somebody would have to explore".to_owned(),
+    };
+    format!("Word is that {sought} is to be found {place}.")
 }
 
 /// Asks whoever is here to come along.

@@ -4,10 +4,10 @@ use serde_json::json;
 
 use super::super::intent::{Intent, words};
 use super::super::memory::Past;
-use super::super::place::{Find, Place, quotable};
+use super::super::place::{Dweller, Find, Place, quotable};
 use super::super::scene::Scene;
 use super::super::words::phrases::{
-    NOT_THERE, QUEST_FOUND, SEARCHED, SEARCHED_BEFORE, TAKEN, TAKEN_BEFORE,
+    NO_SEARCH, NOT_THERE, QUEST_FOUND, SEARCHED, SEARCHED_BEFORE, TAKEN, TAKEN_BEFORE,
 };
 use super::{Reply, fight, listed, points, some};
 use crate::campaign::dialog::DialogType;
@@ -28,7 +28,8 @@ fn found_in(place: &Place) -> Option<&'static str> {
 }
 
 fn was_searched(scene: &Scene<'_>) -> bool {
-    scene.past_here().any(|past| past.intent == Intent::Search)
+    let was_kept_from_it = |text: &str| NO_SEARCH.iter().any(|end| text.ends_with(end));
+    scene.past_here().any(|past| past.intent == Intent::Search && !was_kept_from_it(&past.text))
 }
 
 /// What is said when a thing is taken.
@@ -52,15 +53,24 @@ fn is_taken(scene: &Scene<'_>, thing: &str) -> bool {
     was_told || party.iter().any(is_carried)
 }
 
+/// Whether the actor has what the party is looking for.
+pub(super) fn has_quest(scene: &Scene<'_>) -> bool {
+    carried(scene).iter().any(|thing| item_id(thing) == item_id(&some(scene.quest())))
+}
+
 /// What lies here to be taken, as far as anybody has seen it.
 pub(super) fn lying(scene: &Scene<'_>) -> Vec<&'static str> {
     let hidden = found_in(&scene.place).filter(|_| was_searched(scene));
-    let all = [Some(scene.place.item), hidden];
+    let all = [hidden, Some(scene.place.item)];
     all.into_iter().flatten().filter(|thing| !is_taken(scene, thing)).collect()
 }
 
 pub(super) fn search(scene: &Scene<'_>) -> Reply {
     let reply = Reply::new(DialogType::ResolutionSummary);
+    if let Dweller::Foe(foe, _) = scene.dweller() {
+        let told = format!("The {} does not let you out of its sight.", foe.word);
+        return Reply::new(DialogType::ActionPrompt).line(told).and(scene.say(NO_SEARCH));
+    }
     if was_searched(scene) {
         let reply = reply.line(scene.say(SEARCHED_BEFORE));
         return match lying(scene).first() {

@@ -89,6 +89,13 @@ pub(in crate::campaign::embedded) const ACTS: &[Act] = &[
         ],
     },
     Act {
+        words: &["jump", "leap", "swim", "balance", "stretch", "juggle", "bounce"],
+        lines: &[
+            "You do it for the sake of doing it, and land more or less where you meant to.",
+            "It goes well until the last moment, and then it goes well enough.",
+        ],
+    },
+    Act {
         words: &["wash", "clean", "polish", "mend", "repair", "sharpen", "fix"],
         lines: &[
             "You see to your gear. Small work, done well, calms the hands for larger work.",

@@ -114,6 +114,10 @@ phrases! {
         "You look under things, behind things, and then, on a hunch, inside of them.",
         "You take your time. Most of what you turn over is dust, and then there is something that is not.",
     ];
+    NO_SEARCH = [
+        "This is no time to turn your back on it and look under things.",
+        "First things first: as long as it is there, you will not find much else.",
+    ];
     SEARCHED_BEFORE = [
         "You have been through all of this not long ago, and it has not grown since.",
         "You search again, to be sure. You are sure now.",
