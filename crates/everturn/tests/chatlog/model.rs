@@ -136,7 +136,11 @@ impl World {
 
     fn branch(&mut self, from: &FilePath) {
         let model = self.logs[from].clone();
-        let number = self.random.below(model.len() as u64 + 1);
+        // Before the first message nothing is known of the tools.
+        if model.is_empty() {
+            return;
+        }
+        let number = self.random.below(model.len() as u64) + 1;
         let mut left = model.clone();
         left.truncate(place(number));
         if self.random.below(2) == 0 {
