@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, value_parser};
 use thiserror::Error;
 
-use crate::chatlog::{Chats, ChatsError, Fold};
 use crate::campaign::{self, Campaign, CampaignError};
+use crate::chatlog::{Chats, ChatsError, Fold};
 use crate::files;
 use crate::game::{self, Game, GameError, Task};
 use crate::homes::{Homes, HomesError};

@@ -15,8 +15,8 @@ mod stats;
 
 mod game;
 
-mod chatlog;
 mod campaign;
+mod chatlog;
 mod homes;
 
 mod machine;

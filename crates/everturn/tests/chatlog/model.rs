@@ -181,9 +181,9 @@ fn run(seed: u64) {
         }
         world.compare(log.log(), &model);
         if world.random.below(2) == 0 {
-            log.close().unwrap()
+            log.close().unwrap();
         } else {
-            log.release().unwrap()
+            log.release().unwrap();
         }
         world.compare(&ChatLog::open(&world.store, &from).unwrap(), &model);
         world.logs.insert(from.clone(), model);
