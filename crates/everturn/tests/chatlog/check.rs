@@ -101,6 +101,10 @@ fn every_kind_of_damage_inside_a_document_is_a_finding() {
         Code::BadRecord,
         "metadata.is_edited is a string",
     );
+}
+
+#[test]
+fn values_keys_and_kinds_that_make_no_sense_are_findings() {
     check(
         "\"duration_seconds\": 9000",
         "\"duration_seconds\": 1",

@@ -136,7 +136,11 @@ impl World {
 
     fn branch(&mut self, from: &FilePath) {
         let model = self.logs[from].clone();
-        let number = self.random.below(model.len() as u64 + 1);
+        // Before the first message nothing is known of the tools.
+        if model.is_empty() {
+            return;
+        }
+        let number = self.random.below(model.len() as u64) + 1;
         let mut left = model.clone();
         left.truncate(place(number));
         if self.random.below(2) == 0 {
@@ -177,9 +181,9 @@ fn run(seed: u64) {
         }
         world.compare(log.log(), &model);
         if world.random.below(2) == 0 {
-            log.close().unwrap()
+            log.close().unwrap();
         } else {
-            log.release().unwrap()
+            log.release().unwrap();
         }
         world.compare(&ChatLog::open(&world.store, &from).unwrap(), &model);
         world.logs.insert(from.clone(), model);
