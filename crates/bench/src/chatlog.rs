@@ -74,6 +74,7 @@ pub(crate) enum ChatsError {
     Odd(String),
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "called with an error that came by value")]
 fn odd(error: impl ToString) -> ChatsError {
     ChatsError::Odd(error.to_string())
 }

@@ -30,6 +30,7 @@ pub(super) trait Peer {
     fn verify(&self) -> Result<(), PeerError>;
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "called with an error that came by value")]
 fn wrong(what: impl ToString) -> PeerError {
     PeerError::Batch(what.to_string())
 }
@@ -127,20 +128,27 @@ impl Counting {
 
     /// Moves somebody, and makes the row of the turn.
     fn play(&mut self, turn: u64) -> String {
-        let here = self.state["positions"]["pc_001"].as_str().unwrap_or_default().to_owned();
+        let part = |name: &str| self.state.get(name).cloned().unwrap_or_default();
+        let (hp, states, mut positions) = (part("hp"), part("character_states"), part("positions"));
+        let here = positions.get("pc_001").and_then(Value::as_str).unwrap_or_default().to_owned();
         let there = other(&here);
-        self.state["positions"]["pc_001"] = there.into();
+        if let Some(place) = positions.get_mut("pc_001") {
+            *place = there.into();
+        }
+        if let Some(all) = self.state.get_mut("positions") {
+            all.clone_from(&positions);
+        }
         let call = step(&here, there);
         let row = json!({
             "turn_id": format!("turn_{turn:04}"), "timestamp": "1970-01-01T00:00:00+00:00",
             "user_input": "I go on.", "dialog_type": "scene_description",
             "dialog_type_source": "fallback", "settings_revision": 0, "assistant_text": TEXT,
             "assistant_structured": {"tool_calls": [call]},
-            "applied_actions": [{"tool": "move", "args": call["args"],
+            "applied_actions": [{"tool": "move", "args": call.get("args"),
                 "result": {"to_area_id": there}, "timestamp": "1970-01-01T00:00:00+00:00"}],
             "tool_feedback": null, "conflict_report": null,
-            "state_summary": {"active_actor_id": "pc_001", "positions": self.state["positions"],
-                "hp": self.state["hp"], "character_states": self.state["character_states"]},
+            "state_summary": {"active_actor_id": "pc_001", "positions": positions,
+                "hp": hp, "character_states": states},
         });
         self.made += 1;
         format!("{row}\n")

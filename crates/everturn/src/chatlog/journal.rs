@@ -319,6 +319,7 @@ impl Overlay {
 mod tests {
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "a table reads better without ampersands")]
     fn check(op: Op) {
         let line = op.line("2026-01-01T10:00:00Z");
         let tree = Tree::parse(line.trim_end().to_owned()).unwrap();

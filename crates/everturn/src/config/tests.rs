@@ -15,6 +15,7 @@ fn config(global: &str, project: &str) -> Config {
     config
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "a table reads better without ampersands")]
 fn check(global: &str, project: &str, key: &str, expect: Value) {
     let with_version = |text: &str| match text {
         "" => String::new(),
@@ -155,7 +156,7 @@ fn a_change_touches_nothing_else() {
 fn a_change_goes_where_the_setting_is_or_belongs() {
     let none = config("", "");
     let expect = |config: &Config, key: &str, layer: Layer| {
-        assert_eq!(layer_for(config, key), layer, "{key}")
+        assert_eq!(layer_for(config, key), layer, "{key}");
     };
     for key in ["model.name", "experimental.x", "tui.theme", "other"] {
         expect(&none, key, Layer::Global);

@@ -242,7 +242,7 @@ fn a_log_that_waits_keeps_what_it_names() {
         assert!(store.lock_files(&[path("t")]).is_err());
         let writer = store.lock_files(&[path("u")]).unwrap();
         writer.commit(vec![append("u/log", "{}\n")], Durability::Synced).unwrap();
-        assert_eq!(staged(&disk), [file.clone()]);
+        assert_eq!(staged(&disk), std::slice::from_ref(&file));
     }
     for name in ["t/state/in-the-way", "t/state"] {
         disk.process().remove(&path(name)).unwrap();
