@@ -12,7 +12,7 @@ use everturn::disk::RealDisk;
 use everturn::home::{self, Arrangement, Home, Program};
 use everturn::linggen;
 use everturn::names::{FilePath, NameError};
-use everturn::secrets::{self, SecretsError, Shape};
+use everturn::secrets::{self, Secret, SecretsError, Shape, Vault};
 use everturn::store::{
     Durability, Expect, FileStore, Fingerprint, Secrecy, Step, Store, StoreError,
 };
@@ -88,6 +88,12 @@ impl Context {
     }
 }
 
+/// Everturn's own home, unless the user has none.
+pub(crate) fn own() -> Option<AgentHome> {
+    let dirs = settings::home(&home::EVERTURN, None).ok()?;
+    Some(AgentHome { agent: Agent::Everturn, dirs })
+}
+
 /// The root of sessions: what the user named, or where the agent of a layout keeps them. Everturn's own can be set.
 pub(crate) fn root(named: Option<&Path>, layout: Option<&str>) -> Result<PathBuf, Error> {
     if let Some(root) = named {
@@ -104,6 +110,23 @@ pub(crate) fn root(named: Option<&Path>, layout: Option<&str>) -> Result<PathBuf
 }
 
 impl AgentHome {
+    /// A key that is kept for a provider. A file of them that others can read is refused.
+    pub(crate) fn secret(&self, id: &str) -> Result<Option<Secret>, Error> {
+        let Some(store) = self.config_store()? else { return Ok(None) };
+        let vault = Vault::new(store, secrets::EVERTURN)?;
+        let secret = vault.get(id)?;
+        if secret.is_some() && vault.is_open()? {
+            let file = self.dirs.config_dir.join(secrets::EVERTURN.file);
+            let file = file.display();
+            return Err(Error::new(
+                Exit::Request,
+                format!("others can read the secrets in {file}"),
+            )
+            .hint(format!("chmod 600 {file}")));
+        }
+        Ok(secret)
+    }
+
     /// The configuration with all its layers; `flags` are settings given on the command line.
     pub(crate) fn config(&self, flags: &[(String, Value)]) -> Result<Config, Error> {
         if self.agent == Agent::Linggen {

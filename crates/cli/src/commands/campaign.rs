@@ -159,7 +159,7 @@ fn submit(args: &Submit, context: &mut Context) -> Result<Exit, Stop> {
             Output::status(remark);
         }
     };
-    let narrator = args.narrator.build(args.seed, Box::new(remark))?;
+    let narrator = args.narrator.settled()?.build(args.seed, Box::new(remark))?;
     turns(&args.campaign, Source::Asked(narrator, args.actor.clone()), context)
 }
 

@@ -122,13 +122,14 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let seed = args.seed.unwrap_or_else(|| seed_of(state));
     let pressed = watch_ctrl_c()?;
     let (mut embedded, mut distant);
-    let teller = match args.narrator.embedded(seed) {
-        Some(narrator) => {
-            embedded = narrator;
+    let narrator = args.narrator.settled()?;
+    let teller = match narrator.embedded(seed) {
+        Some(chosen) => {
+            embedded = chosen;
             Teller::Embedded(&mut embedded)
         }
         None => {
-            distant = Distant::new(&args.narrator, seed, pressed)?;
+            distant = Distant::new(&narrator, seed, pressed)?;
             Teller::Distant(&mut distant)
         }
     };

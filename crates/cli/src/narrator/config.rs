@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use everturn::config::Layer;
 use serde::Deserialize;
 
 use super::client::{host_of, is_here};
 use super::key::Key;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::settings;
+use crate::{homes, settings};
 
 /// Who tells the story.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
@@ -32,10 +33,12 @@ pub(crate) enum Who {
 pub(crate) struct NarratorArgs {
     /// Who tells the story: `embedded` needs nothing, `openai` is any chat/completions endpoint
     #[arg(long, value_enum, env = "EVERTURN_NARRATOR", hide_env_values = true, value_name = "WHO")]
+    #[serde(rename = "who")]
     pub(crate) narrator: Option<Who>,
 
     /// The base URL of the endpoint, such as http://localhost:11434/v1
     #[arg(long, env = "EVERTURN_NARRATOR_URL", hide_env_values = true, value_name = "URL")]
+    #[serde(rename = "url")]
     pub(crate) narrator_url: Option<String>,
 
     /// The model, by the name that the endpoint has for it
@@ -71,19 +74,38 @@ pub(crate) struct NarratorArgs {
 
     /// How many seconds an answer may take [default: 120]
     #[arg(long, env = "EVERTURN_NARRATOR_TIMEOUT", hide_env_values = true, value_name = "SECONDS")]
+    #[serde(rename = "timeout")]
     pub(crate) narrator_timeout: Option<f64>,
 
     /// A file with the key of the endpoint, which nobody else may be able to read
     ///
-    /// A key in EVERTURN_NARRATOR_KEY comes before it, and one in OPENAI_API_KEY after it.
+    /// A key in EVERTURN_NARRATOR_KEY comes before it; after it comes that of `everturn credentials set narrator`, and
+    /// then one in OPENAI_API_KEY.
     #[arg(long, env = "EVERTURN_NARRATOR_KEY_FILE", hide_env_values = true, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
 }
 
 impl NarratorArgs {
-    /// The same, with what is missing taken from another place, such as a configuration file.
-    #[cfg(test)]
-    pub(crate) fn or(self, other: NarratorArgs) -> NarratorArgs {
+    /// The same, with what was not said taken from the group `narrator` of the user's configuration.
+    ///
+    /// The configuration of a project does not count: whoever made the project must not say where the player's key
+    /// goes.
+    pub(crate) fn settled(&self) -> Result<NarratorArgs, Error> {
+        let Some(home) = homes::own() else { return Ok(self.clone()) };
+        let layers = home.config(&[])?.explain("narrator");
+        let Some(stored) = layers.into_iter().find(|origin| origin.layer == Layer::Global) else {
+            return Ok(self.clone());
+        };
+        let stored: NarratorArgs = serde_json::from_value(stored.value).map_err(|cause| {
+            wrong("the settings of the narrator make no sense")
+                .caused_by(cause)
+                .hint("everturn config get narrator")
+        })?;
+        Ok(self.clone().or(stored))
+    }
+
+    /// The same, with what is missing taken from another place.
+    fn or(self, other: NarratorArgs) -> NarratorArgs {
         NarratorArgs {
             narrator: self.narrator.or(other.narrator),
             narrator_url: self.narrator_url.or(other.narrator_url),
@@ -96,6 +118,9 @@ impl NarratorArgs {
         }
     }
 }
+
+/// The name of the key among the secrets of the home.
+const SECRET: &str = "narrator";
 
 /// Where a model is looked for that runs on this machine: the address of Ollama.
 const USUAL_URL: &str = "http://localhost:11434/v1";
@@ -145,13 +170,16 @@ impl Config {
     }
 }
 
-/// The key that was given: in the environment, or else in a file.
+/// The key that was given: in the environment, in a file, or among the secrets of the home.
 fn key(args: &NarratorArgs, url: &str) -> Result<Option<Key>, Error> {
     if let Some(key) = settings::variable("EVERTURN_NARRATOR_KEY") {
         return Key::parse(&key, "EVERTURN_NARRATOR_KEY").map(Some);
     }
     if let Some(file) = args.key_file.as_deref() {
         return Key::read(file).map(Some);
+    }
+    if let Some(key) = homes::own().map(|home| home.secret(SECRET)).transpose()?.flatten() {
+        return Key::parse(key.reveal(), "the secret of the narrator").map(Some);
     }
     // This one was not given for Everturn alone: it does not go over a network in plain sight.
     match settings::variable("OPENAI_API_KEY").filter(|_| is_private(url)) {
@@ -219,7 +247,7 @@ mod tests {
 
     #[test]
     fn what_was_not_said_is_taken_from_elsewhere() {
-        let stored = r#"{"narrator": "openai", "model": "small", "max_tokens": 9}"#;
+        let stored = r#"{"who": "openai", "model": "small", "max_tokens": 9}"#;
         let stored: NarratorArgs = serde_json::from_str(stored).unwrap();
         let said = NarratorArgs { model: Some("large".to_owned()), ..NarratorArgs::default() };
         let both = said.or(stored);

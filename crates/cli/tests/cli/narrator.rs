@@ -108,3 +108,43 @@ fn a_refused_key_is_not_shown_and_nothing_is_written() {
     thread.join().unwrap();
     assert!(!directory.path().join("store/campaigns/camp_0001/turn_log.jsonl").exists());
 }
+
+#[test]
+fn the_home_says_who_tells_and_has_the_key_and_a_project_does_not() {
+    let directory = campaign();
+    let home = directory.path().join("home");
+    let run = |words: &[&str], input: &str| {
+        let mut command = everturn::command(directory.path());
+        command.env("HOME", &home).args(words);
+        everturn::run(command, input)
+    };
+    let content = whole(r#"{\"assistant_text\": \"A torch.\"}"#);
+    let (url, thread) = endpoint(vec![answer("200 OK", &content)]);
+    for (key, value) in [("who", "openai"), ("model", "m"), ("url", &url)] {
+        let output = run(&["config", "set", &format!("narrator.{key}"), value], "");
+        assert!(output.status.success(), "{output:?}");
+    }
+    assert!(run(&["credentials", "set", "narrator"], SECRET).status.success());
+    // What a project says about the narrator is not listened to.
+    let project = directory.path().join(".everturn");
+    std::fs::create_dir_all(&project).unwrap();
+    let elsewhere = r#"{"version": 1, "narrator": {"url": "http://127.0.0.1:9/v1"}}"#;
+    std::fs::write(project.join("config.json"), elsewhere).unwrap();
+    let submit = ["--root", "store", "campaign", "submit", "camp_0001"];
+    let output = run(&submit, "look\n");
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert!(out.contains(r#""assistant_text":"A torch.""#), "{out}");
+    assert!(thread.join().unwrap()[0].contains(SECRET));
+    let file = home.join(".everturn/auth.json");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let output = run(&submit, "look\n");
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(err.contains("others can read the secrets") && !err.contains(SECRET), "{err}");
+}
+
+/// A whole answer with this content, which is JSON text already.
+fn whole(content: &str) -> String {
+    format!(
+        r#"{{"choices": [{{"message": {{"content": "{content}"}}, "finish_reason": "stop"}}]}}"#
+    )
+}

@@ -14,12 +14,11 @@ mod words;
 
 use self::dice::Dice;
 use self::intent::understand;
-use self::place::Place;
+use self::place::{name_of, world};
 use self::scene::Scene;
 use self::tell::{Reply, tell};
 use self::words::phrases::PLAIN;
 use super::dialog::DialogType;
-use super::draft::Draft;
 use super::narrator::{Narrator, NarratorError, Output, Request};
 use super::turn::rehearse;
 use super::view::View;
@@ -58,35 +57,14 @@ impl Embedded {
     /// an area, as new campaigns do, a name of its own.
     #[must_use]
     pub fn place_name(&self, campaign: &Tree, area: &str) -> String {
-        Place::new(View::new(campaign), self.seed, area).name
+        let view = View::new(campaign);
+        name_of(world(view, self.seed), area, &view.area_name(area).unwrap_or_default())
     }
 
     /// In which direction this narrator says that one area lies from another, such as `north`.
     #[must_use]
     pub fn direction(&self, campaign: &Tree, from: &str, to: &str) -> &'static str {
         scene::Exit::new(View::new(campaign), self.seed, from, to).direction.as_str()
-    }
-
-    /// The scene as it is, for a player who has not done anything yet.
-    #[must_use]
-    pub fn opening(&self, campaign: &Tree, actor: &str) -> String {
-        let mut draft = Draft::new(campaign.clone());
-        // A campaign in which nothing can be put right is shown as it is.
-        let campaign = match draft.ensure_minimum() {
-            Ok(()) => draft.view().tree,
-            Err(_) => campaign,
-        };
-        let request = Request {
-            user_input: "look",
-            actor,
-            campaign,
-            generation: View::new(campaign).generation,
-            turn: 0,
-            recent: &[],
-            retry: 0,
-            conflicts: &[],
-        };
-        self.answer(&request).text
     }
 
     fn answer(&self, request: &Request<'_>) -> Output {
