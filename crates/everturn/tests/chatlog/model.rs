@@ -100,7 +100,8 @@ impl World {
                 log.add_mark(&NewMark { kind, name: "m", description: None, number }, now).unwrap();
                 model[place(number - 1)].marks += 1;
             }
-            8 if last > 0 => {
+            // A chat log that loses its only message keeps the states of its tools, which this model does not know.
+            8 if last > 1 => {
                 let number = self.random.below(last) + 1;
                 log.delete(number, now).unwrap();
                 let gone = model.remove(place(number - 1));
