@@ -17,7 +17,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::{games, settings};
 
-/// Take over sessions from a single file: an old game session, a chat log, or a database of chat logs
+/// Take over an old game, a chat log, or a database of chat logs
 ///
 /// The file has frames, checkpoints, a worldState and a player. Frames become turns, checkpoints become
 /// snapshots, and what has no place in a session of today is kept in its metadata and turns, and listed.
