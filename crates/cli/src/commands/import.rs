@@ -21,7 +21,7 @@ use crate::{games, settings};
 ///
 /// The file has frames, checkpoints, a worldState and a player. Frames become turns, checkpoints become
 /// snapshots, and what has no place in a session of today is kept in its metadata and turns, and listed.
-/// A chat log (a JSON document whose type is "chat-log") is taken over byte for byte, as chats/<id>.json.
+/// A chat log (a JSON document whose type is "chat-log") is taken over byte for byte, as chats/ID.json.
 /// The SQLite database of the program that plays chat logs becomes one chat log for each of its sessions, with the
 /// characters, lorebooks and support tools that they name.
 /// The file stays as it is. The same file is imported once, however often it is asked for.

@@ -11,6 +11,9 @@ use crate::layout::{Editor, LayoutError};
 use crate::tree::Tree;
 use crate::view::{Mark, NewMark, Place, Revision, Written};
 
+/// How many bytes of a document may be written anew after a single change.
+const SOON_WRITTEN: u64 = 1 << 20;
+
 pub(super) struct ChatEditor {
     pub(super) writer: ChatWriter,
 }
@@ -92,8 +95,12 @@ impl Editor for ChatEditor {
         Ok(mark(self.writer.remove_mark(id, now)?))
     }
 
+    /// A document that is soon written is left complete, for those who know nothing of the journal.
     fn release(self: Box<Self>) -> Result<(), LayoutError> {
-        Ok(self.writer.release()?)
+        match self.writer.log().content.len() <= SOON_WRITTEN {
+            true => Ok(self.writer.close()?),
+            false => Ok(self.writer.release()?),
+        }
     }
 
     fn close(self: Box<Self>, _now: Timestamp) -> Result<(), LayoutError> {
