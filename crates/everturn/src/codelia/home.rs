@@ -186,17 +186,14 @@ impl Home {
             Vec::new()
         });
         let mut sessions = BTreeMap::new();
-        let mut add = |id: SessionId, row: Option<Row>| {
+        let add = |sessions: &mut BTreeMap<_, _>, id: SessionId, row: Option<Row>| {
             let Ok(log) = self.files.log(&id) else { return };
             let (has_log, has_legacy) = (logs.contains(&id), legacy.contains(&id));
             sessions.insert(id.clone(), Session { id, log, row, has_log, has_legacy });
         };
-        for id in logs.iter().chain(&legacy) {
-            add(id.clone(), None);
-        }
         for row in rows {
             match SessionId::parse(&row.session_id) {
-                Ok(id) => add(id, Some(row)),
+                Ok(id) => add(&mut sessions, id, Some(row)),
                 Err(reason) => findings.push(Finding {
                     file: self.files.database(),
                     line: None,
@@ -207,6 +204,11 @@ impl Home {
                         row.session_id
                     ),
                 }),
+            }
+        }
+        for id in logs.iter().chain(&legacy) {
+            if !sessions.contains_key(id) {
+                add(&mut sessions, id.clone(), None);
             }
         }
         Sessions { sessions, findings }
