@@ -9,7 +9,7 @@ use everturn::campaign::{
     archive, create, fork, list, purge, repair, restore, set_status, trash, trashed, unarchive,
     undo_repair,
 };
-use everturn::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
+use everturn::disk::sim::SimDisk;
 use everturn::game::Archiving;
 use everturn::layout::LayoutError;
 use everturn::names::{FilePath, SessionId};
@@ -19,6 +19,7 @@ use everturn::store::{
 use everturn::view::NewMark;
 use serde_json::json;
 
+use crate::crashes::{crash_everywhere, fail_everywhere};
 use crate::support::{answer, at, id, open, play, step};
 
 type Files = BTreeMap<FilePath, Vec<u8>>;
@@ -172,16 +173,6 @@ fn play_until(disk: &SimDisk) -> usize {
     OPS.iter().take_while(|op| op(&store).is_ok()).count()
 }
 
-fn ends(point: u64) -> Vec<Survival> {
-    let data = [Data::Lost, Data::Kept, Data::Prefix, Data::Hole, Data::Last, Data::Mixed(point)];
-    let names = [Names::Lost, Names::Kept, Names::Prefix];
-    let turn = usize::try_from(point).unwrap();
-    let some =
-        |at: usize| Survival { data: data[(turn + at) % 6], names: names[(turn / 2 + at) % 3] };
-    let kill = Survival { data: Data::Kept, names: Names::Kept };
-    std::iter::once(kill).chain((0..4).map(some)).collect()
-}
-
 fn verify(disk: &SimDisk, before: &Files, after: &Files, sound: bool) -> Result<(), String> {
     let store = open_store(disk);
     let found = by_campaign(&disk.contents());
@@ -230,50 +221,18 @@ fn verify(disk: &SimDisk, before: &Files, after: &Files, sound: bool) -> Result<
 #[test]
 fn state_and_log_agree_after_every_crash() {
     let states = states();
-    let (mut point, mut tries) = (0_u64, 0_u64);
-    loop {
-        let disk = SimDisk::new();
-        disk.inject(Fault { at: point, trouble: Trouble::Crash, lasting: false });
-        let done = play_until(&disk);
-        if !disk.crashed() {
-            assert_eq!(done, OPS.len());
-            break;
-        }
+    crash_everywhere("campaigns", OPS.len(), 200, play_until, |disk, done, _| {
         let (before, after) = (&states[done], &states[(done + 1).min(OPS.len())]);
-        for survival in ends(point) {
-            let left = disk.fork();
-            left.power_cut(survival);
-            let sound = done + DAMAGED < OPS.len();
-            if let Err(problem) = verify(&left, before, after, sound) {
-                panic!("crash at change {point}, in operation {done}, {survival:?}: {problem}");
-            }
-            tries += 1;
-        }
-        point += 1;
-    }
-    assert!(point > 200, "only {point} places to crash at");
-    println!("campaigns: {point} crash points, {tries} crashes survived");
+        verify(disk, before, after, done + DAMAGED < OPS.len())
+    });
 }
 
 #[test]
 fn every_failure_of_the_disk_leaves_a_campaign_whole() {
-    let mut point = 0_u64;
-    loop {
-        let disk = SimDisk::new();
-        disk.inject(Fault { at: point, trouble: Trouble::Error(28), lasting: false });
-        let done = play_until(&disk);
-        disk.heal();
-        let store = open_store(&disk);
+    let states = states();
+    fail_everywhere("campaigns", OPS.len(), 200, 7, play_until, |disk, done| {
+        let (before, after) = (&states[done], &states[(done + 1).min(OPS.len())]);
         let sound = done + DAMAGED < OPS.len() || done == OPS.len();
-        for id in list(&store).unwrap().into_iter().filter(|_| sound) {
-            let campaign = Campaign::open(Arc::clone(&store), &id).unwrap();
-            assert_eq!(campaign.check().unwrap(), [], "failure at change {point}");
-        }
-        if point > disk.changes() {
-            assert_eq!(done, OPS.len(), "nothing was in the way");
-            break;
-        }
-        point += 7;
-    }
-    assert!(point > 200, "only {point}");
+        verify(disk, before, after, sound)
+    });
 }

@@ -9,6 +9,8 @@
 
 mod conflicts;
 mod crash;
+#[path = "../common/crashes.rs"]
+mod crashes;
 mod damage;
 mod embedded;
 mod foreign;

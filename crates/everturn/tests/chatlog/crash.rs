@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use everturn::chatlog::{ChatError, ChatLog, ChatWriter, NewLog, NewMark, fork, import};
-use everturn::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
+use everturn::disk::sim::SimDisk;
 use everturn::layout::{self, Layout};
 use everturn::store::{FileStore, Holder, MemoryStore, Options, Store};
 
+use crate::crashes::{crash_everywhere, fail_everywhere};
 use crate::support::{EXAMPLE, TALE, at, path, told, tree};
 
 type Op = fn(&Arc<dyn Store>) -> Result<(), ChatError>;
@@ -101,16 +102,6 @@ fn run_until(disk: &SimDisk) -> usize {
     OPS.iter().take_while(|op| op(&store).is_ok()).count()
 }
 
-fn ends(point: u64) -> Vec<Survival> {
-    let data = [Data::Lost, Data::Kept, Data::Prefix, Data::Hole, Data::Last, Data::Mixed(point)];
-    let names = [Names::Lost, Names::Kept, Names::Prefix];
-    let turn = usize::try_from(point).unwrap();
-    let some =
-        |at: usize| Survival { data: data[(turn + at) % 6], names: names[(turn / 2 + at) % 3] };
-    let kill = Survival { data: Data::Kept, names: Names::Kept };
-    std::iter::once(kill).chain((0..2).map(some)).collect()
-}
-
 fn verify(disk: &SimDisk, before: &Said, after: &Said) -> Result<(), String> {
     let store =
         FileStore::open(Arc::new(disk.process()), options()).map_err(|error| error.to_string())?;
@@ -149,47 +140,15 @@ fn verify(disk: &SimDisk, before: &Said, after: &Said) -> Result<(), String> {
 #[test]
 fn a_chat_log_says_what_was_acknowledged_after_every_crash() {
     let states = states();
-    let (mut point, mut tries) = (0_u64, 0_u64);
-    loop {
-        let disk = SimDisk::new();
-        disk.inject(Fault { at: point, trouble: Trouble::Crash, lasting: false });
-        let done = run_until(&disk);
-        if !disk.crashed() {
-            assert_eq!(done, OPS.len());
-            break;
-        }
-        let (before, after) = (&states[done], &states[(done + 1).min(OPS.len())]);
-        for survival in ends(point) {
-            let left = disk.fork();
-            left.power_cut(survival);
-            if let Err(problem) = verify(&left, before, after) {
-                panic!("crash at change {point}, in operation {done}, {survival:?}: {problem}");
-            }
-            tries += 1;
-        }
-        point += 1;
-    }
-    assert!(point > 200, "only {point} places to crash at");
-    println!("chat logs: {point} crash points, {tries} crashes survived");
+    crash_everywhere("chat logs", OPS.len(), 200, run_until, |disk, done, _| {
+        verify(disk, &states[done], &states[(done + 1).min(OPS.len())])
+    });
 }
 
 #[test]
 fn every_failure_of_the_disk_leaves_a_chat_log_whole() {
     let states = states();
-    let mut point = 0_u64;
-    loop {
-        let disk = SimDisk::new();
-        disk.inject(Fault { at: point, trouble: Trouble::Error(28), lasting: false });
-        let done = run_until(&disk);
-        disk.heal();
-        if let Err(problem) = verify(&disk, &states[done], &states[(done + 1).min(OPS.len())]) {
-            panic!("failure at change {point}, in operation {done}: {problem}");
-        }
-        if point > disk.changes() {
-            assert_eq!(done, OPS.len(), "nothing was in the way");
-            break;
-        }
-        point += 11;
-    }
-    assert!(point > 200, "only {point}");
+    fail_everywhere("chat logs", OPS.len(), 200, 11, run_until, |disk, done| {
+        verify(disk, &states[done], &states[(done + 1).min(OPS.len())])
+    });
 }

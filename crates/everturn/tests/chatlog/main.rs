@@ -7,6 +7,8 @@ mod branches;
 mod check;
 mod context;
 mod crash;
+#[path = "../common/crashes.rs"]
+mod crashes;
 mod damage;
 mod document;
 mod growth;

@@ -9,7 +9,7 @@ use everturn::codelia::{
     SCHEMA, SessionIndex, SessionWriter, ToolOutputs,
 };
 use everturn::config;
-use everturn::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
+use everturn::disk::sim::{Fault, SimDisk, Trouble};
 use everturn::layout::LayoutError;
 use everturn::names::FilePath;
 use everturn::secrets::{Secret, SecretsError, Shape, Vault};
@@ -19,6 +19,7 @@ use everturn::store::{
 };
 use everturn::tree::Tree;
 
+use crate::crashes::{crash_everywhere, ends, fail_everywhere};
 use crate::support::{at, holder, id, message, path, texts, user};
 
 type Files = BTreeMap<FilePath, Vec<u8>>;
@@ -167,16 +168,6 @@ fn work_until(disk: &SimDisk) -> usize {
     OPS.iter().take_while(|op| op(&home, &store).is_ok()).count()
 }
 
-fn ends(point: u64) -> Vec<Survival> {
-    let data = [Data::Lost, Data::Kept, Data::Prefix, Data::Hole, Data::Last, Data::Mixed(point)];
-    let names = [Names::Lost, Names::Kept, Names::Prefix];
-    let turn = usize::try_from(point).unwrap();
-    let some =
-        |at: usize| Survival { data: data[(turn + at) % 6], names: names[(turn / 2 + at) % 3] };
-    let kill = Survival { data: Data::Kept, names: Names::Kept };
-    std::iter::once(kill).chain((0..3).map(some)).collect()
-}
-
 fn plain(disk: &SimDisk) -> Files {
     let own = path(".everturn");
     disk.contents().into_iter().filter(|(file, _)| !file.is_within(&own)).collect()
@@ -226,52 +217,20 @@ fn verify(disk: &SimDisk, before: &Files, after: &Files, rows: Rows) -> Result<(
 #[test]
 fn a_home_is_whole_after_every_crash() {
     let states = states();
-    let (mut point, mut tries) = (0_u64, 0_u64);
-    loop {
-        let disk = SimDisk::new();
-        disk.inject(Fault { at: point, trouble: Trouble::Crash, lasting: false });
-        let done = work_until(&disk);
-        if !disk.crashed() {
-            assert_eq!(done, OPS.len());
-            break;
-        }
+    crash_everywhere("codelia", OPS.len(), 150, work_until, |disk, done, lost| {
         let (before, after) = (&states[done].0, &states[(done + 1).min(OPS.len())].0);
-        for (lost, survival) in ends(point).into_iter().enumerate() {
-            // The index has lost nothing, or its last changes.
-            let rows = states[done.saturating_sub(lost)].1.clone();
-            let left = disk.fork();
-            left.power_cut(survival);
-            if let Err(problem) = verify(&left, before, after, rows) {
-                panic!("crash at change {point}, in operation {done}, {survival:?}: {problem}");
-            }
-            tries += 1;
-        }
-        point += 1;
-    }
-    assert!(point > 150, "only {point} places to crash at");
-    println!("codelia: {point} crash points, {tries} crashes survived");
+        // The index has lost nothing, or its last changes.
+        verify(disk, before, after, states[done.saturating_sub(lost)].1.clone())
+    });
 }
 
 #[test]
 fn every_failure_of_the_disk_leaves_a_home_whole() {
     let states = states();
-    let mut point = 0_u64;
-    loop {
-        let disk = SimDisk::new();
-        disk.inject(Fault { at: point, trouble: Trouble::Error(28), lasting: false });
-        let done = work_until(&disk);
-        disk.heal();
+    fail_everywhere("codelia", OPS.len(), 150, 5, work_until, |disk, done| {
         let (before, after) = (&states[done].0, &states[(done + 1).min(OPS.len())].0);
-        if let Err(problem) = verify(&disk, before, after, Rows::new()) {
-            panic!("failure at change {point}, in operation {done}: {problem}");
-        }
-        if point > disk.changes() {
-            assert_eq!(done, OPS.len(), "nothing was in the way");
-            break;
-        }
-        point += 5;
-    }
-    assert!(point > 150, "only {point}");
+        verify(disk, before, after, Rows::new())
+    });
 }
 
 #[test]

@@ -9,6 +9,8 @@
 )]
 
 mod crash;
+#[path = "../common/crashes.rs"]
+mod crashes;
 mod damage;
 mod database;
 mod foreign;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use everturn::check::{Watch, check};
 use everturn::disk::Disk;
-use everturn::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
+use everturn::disk::sim::SimDisk;
 use everturn::finding::{Finding, Severity};
 use everturn::linggen::{
     AgentOverride, CREDENTIALS, LinggenError, Mark, Message, NewRun, NewSession, Plan, PlanStatus,
@@ -20,6 +20,7 @@ use everturn::store::{
     Durability, Expect, FileStore, Holder, MemoryStore, Options, Secrecy, Step, Store,
 };
 
+use crate::crashes::{crash_everywhere, fail_everywhere};
 use crate::support::{at, path, project_path};
 
 type Files = BTreeMap<FilePath, Vec<u8>>;
@@ -158,16 +159,6 @@ fn work(disk: &SimDisk) -> usize {
     OPS.iter().take_while(|op| op(&store).is_ok()).count()
 }
 
-fn ends(point: u64) -> Vec<Survival> {
-    let data = [Data::Lost, Data::Kept, Data::Prefix, Data::Hole, Data::Last, Data::Mixed(point)];
-    let names = [Names::Lost, Names::Kept, Names::Prefix];
-    let turn = usize::try_from(point).unwrap();
-    let some =
-        |at: usize| Survival { data: data[(turn + at) % 6], names: names[(turn / 2 + at) % 3] };
-    let kill = Survival { data: Data::Kept, names: Names::Kept };
-    std::iter::once(kill).chain((0..3).map(some)).collect()
-}
-
 struct Found(Vec<Finding>);
 
 impl Watch for Found {
@@ -205,49 +196,15 @@ fn verify(disk: &SimDisk, before: &Files, after: &Files) -> Result<(), String> {
 #[test]
 fn a_home_is_as_before_or_as_after_whatever_crashes() {
     let states = states();
-    let (mut point, mut tries) = (0_u64, 0_u64);
-    loop {
-        let disk = SimDisk::new();
-        disk.inject(Fault { at: point, trouble: Trouble::Crash, lasting: false });
-        let done = work(&disk);
-        if !disk.crashed() {
-            assert_eq!(done, OPS.len());
-            break;
-        }
-        let (before, after) = (&states[done], &states[(done + 1).min(OPS.len())]);
-        for survival in ends(point) {
-            let left = disk.fork();
-            left.power_cut(survival);
-            if let Err(problem) = verify(&left, before, after) {
-                panic!("crash at change {point}, in operation {done}, {survival:?}: {problem}");
-            }
-            tries += 1;
-        }
-        point += 1;
-    }
-    assert!(point > 200, "only {point} places to crash at");
-    println!("linggen: {point} crash points, {tries} crashes survived");
+    crash_everywhere("linggen", OPS.len(), 200, work, |disk, done, _| {
+        verify(disk, &states[done], &states[(done + 1).min(OPS.len())])
+    });
 }
 
 #[test]
 fn every_failure_of_the_disk_leaves_a_home_whole() {
     let states = states();
-    let mut point = 0_u64;
-    loop {
-        let disk = SimDisk::new();
-        disk.inject(Fault { at: point, trouble: Trouble::Error(28), lasting: false });
-        let done = work(&disk);
-        disk.heal();
-        if done < OPS.len() {
-            let (before, after) = (&states[done], &states[done + 1]);
-            verify(&disk, before, after)
-                .unwrap_or_else(|problem| panic!("failure at change {point}: {problem}"));
-        }
-        if point > disk.changes() {
-            assert_eq!(done, OPS.len(), "nothing was in the way");
-            break;
-        }
-        point += 5;
-    }
-    assert!(point > 200, "only {point}");
+    fail_everywhere("linggen", OPS.len(), 200, 5, work, |disk, done| {
+        verify(disk, &states[done], &states[(done + 1).min(OPS.len())])
+    });
 }

@@ -4,6 +4,8 @@
 #![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
 
 mod crash;
+#[path = "../common/crashes.rs"]
+mod crashes;
 mod damage;
 mod documents;
 mod homes;
