@@ -220,43 +220,33 @@ pub trait Layout: Send + Sync {
         Err(self.not_offered("emptying the trash"))
     }
 
-    /// What a repair of a session would do.
-    fn plan_repair(
-        &self,
-        store: &Arc<dyn Store>,
-        place: &Place,
-        now: Timestamp,
-    ) -> Result<Repair, LayoutError> {
-        let _ = (store, place, now);
-        Err(self.not_offered("repairs"))
-    }
-
-    /// Mends what is wrong with a session, and keeps every original.
+    /// Mends what is wrong with a session and keeps every original; or says what that would do, or takes it back.
     fn repair(
         &self,
         store: &Arc<dyn Store>,
         place: &Place,
+        repairing: Repairing,
         now: Timestamp,
     ) -> Result<Repair, LayoutError> {
-        let _ = (store, place, now);
+        let _ = (store, place, repairing, now);
         Err(self.not_offered("repairs"))
-    }
-
-    /// Takes back the newest repair of a session that was not taken back yet.
-    fn undo_repair(
-        &self,
-        store: &Arc<dyn Store>,
-        place: &Place,
-        now: Timestamp,
-    ) -> Result<Repair, LayoutError> {
-        let _ = (store, place, now);
-        Err(self.not_offered("taking repairs back"))
     }
 
     /// The error for what the layout does not offer.
     fn not_offered(&self, what: &'static str) -> LayoutError {
         LayoutError::NotOffered { layout: self.name(), what }
     }
+}
+
+/// What is to be done about a repair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repairing {
+    /// Nothing is changed: what would be done is told.
+    Plan,
+    /// It is done.
+    Mend,
+    /// The newest one that was not taken back yet is taken back.
+    TakeBack,
 }
 
 /// What may become of a session as a whole.

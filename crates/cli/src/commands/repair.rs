@@ -1,6 +1,7 @@
 //! `everturn repair`: what is wrong with a session is mended, and every original kept.
 
 use everturn::finding::Severity;
+use everturn::layout::Repairing;
 use everturn::repairs::Repair;
 use serde_json::json;
 
@@ -79,11 +80,12 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         false => context.find_to_write(&args.session)?,
     };
     let (store, place, now) = (found.root.store(), &found.place, settings::now());
-    let done = match (args.dry_run, args.undo) {
-        (true, _) => found.layout.plan_repair(&store, place, now),
-        (false, true) => found.layout.undo_repair(&store, place, now),
-        (false, false) => found.layout.repair(&store, place, now),
+    let repairing = match (args.dry_run, args.undo) {
+        (true, _) => Repairing::Plan,
+        (false, true) => Repairing::TakeBack,
+        (false, false) => Repairing::Mend,
     };
+    let done = found.layout.repair(&store, place, repairing, now);
     let done = done.map_err(|error| found.failed(error))?;
     let session = found.place.id.clone();
     drop(store);

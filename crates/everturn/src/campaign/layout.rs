@@ -20,7 +20,7 @@ use super::view::strings;
 use super::writer::CampaignWriter;
 use crate::archive::Progress;
 use crate::finding::{Code, Finding};
-use crate::layout::{Editor, Layout, LayoutError, Reader, Stage, chain};
+use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain};
 use crate::names::SessionId;
 use crate::repairs::{Action, Repair};
 use crate::store::{Store, StoreError};
@@ -206,47 +206,24 @@ impl Layout for CampaignLayout {
         life::remove(store, trashed)
     }
 
-    fn plan_repair(
-        &self,
-        store: &Arc<dyn Store>,
-        place: &Place,
-        _now: Timestamp,
-    ) -> Result<Repair, LayoutError> {
-        let id = SessionId::parse(&place.id)?;
-        repaired(store, &id, plan_repair(store, &id)?)
-    }
-
     fn repair(
         &self,
         store: &Arc<dyn Store>,
         place: &Place,
+        repairing: Repairing,
         now: Timestamp,
     ) -> Result<Repair, LayoutError> {
         let id = SessionId::parse(&place.id)?;
-        repaired(store, &id, repair(store, &id, now)?)
+        let done = match repairing {
+            Repairing::Plan => plan_repair(store, &id)?,
+            Repairing::Mend => repair(store, &id, now)?,
+            Repairing::TakeBack => undo_repair(store, &id, now)?,
+        };
+        let findings = Campaign::open(Arc::clone(store), &id)?.check()?;
+        let action = |Mending { file, what, .. }| Action { file, what };
+        let actions = done.mendings.into_iter().map(action).collect();
+        Ok(Repair { actions, findings, kept: done.kept })
     }
-
-    fn undo_repair(
-        &self,
-        store: &Arc<dyn Store>,
-        place: &Place,
-        now: Timestamp,
-    ) -> Result<Repair, LayoutError> {
-        let id = SessionId::parse(&place.id)?;
-        repaired(store, &id, undo_repair(store, &id, now)?)
-    }
-}
-
-/// What was done, and what is wrong with the campaign now.
-fn repaired(
-    store: &Arc<dyn Store>,
-    id: &SessionId,
-    done: super::repair::Repair,
-) -> Result<Repair, LayoutError> {
-    let findings = Campaign::open(Arc::clone(store), id)?.check()?;
-    let action = |Mending { file, what, .. }| Action { file, what };
-    let actions = done.mendings.into_iter().map(action).collect();
-    Ok(Repair { actions, findings, kept: done.kept })
 }
 
 /// The campaigns that are in archives.

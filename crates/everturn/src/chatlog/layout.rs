@@ -23,7 +23,7 @@ use super::writer::ChatWriter;
 use crate::archive::Progress;
 use crate::disk::Kind as FileKind;
 use crate::finding::{Code, Finding};
-use crate::layout::{Editor, Layout, LayoutError, Reader, Stage, chain};
+use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain};
 use crate::names::FilePath;
 use crate::repairs::Repair;
 use crate::store::{Store, StoreError};
@@ -220,31 +220,18 @@ impl Layout for ChatLayout {
         Ok(life::purge(store, trashed)?)
     }
 
-    fn plan_repair(
-        &self,
-        store: &Arc<dyn Store>,
-        place: &Place,
-        _now: Timestamp,
-    ) -> Result<Repair, LayoutError> {
-        Ok(plan_repair(store, &place.path)?)
-    }
-
     fn repair(
         &self,
         store: &Arc<dyn Store>,
         place: &Place,
+        repairing: Repairing,
         now: Timestamp,
     ) -> Result<Repair, LayoutError> {
-        Ok(repair(store, &place.path, now)?)
-    }
-
-    fn undo_repair(
-        &self,
-        store: &Arc<dyn Store>,
-        place: &Place,
-        now: Timestamp,
-    ) -> Result<Repair, LayoutError> {
-        Ok(undo_repair(store, &place.path, now)?)
+        Ok(match repairing {
+            Repairing::Plan => plan_repair(store, &place.path)?,
+            Repairing::Mend => repair(store, &place.path, now)?,
+            Repairing::TakeBack => undo_repair(store, &place.path, now)?,
+        })
     }
 }
 

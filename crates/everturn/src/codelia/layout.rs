@@ -17,7 +17,7 @@ use super::repair;
 use super::writer::SessionWriter;
 use crate::archive::Progress;
 use crate::finding::{Code, Finding};
-use crate::layout::{Editor, Layout, LayoutError, Reader, chain};
+use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, chain};
 use crate::names::SessionId;
 use crate::repairs::Repair;
 use crate::store::Store;
@@ -213,31 +213,19 @@ impl Layout for CodeliaLayout {
         Ok(branch(branch::rewind(&home(store), &SessionId::parse(&place.id)?, turn, now)?))
     }
 
-    fn plan_repair(
-        &self,
-        store: &Arc<dyn Store>,
-        place: &Place,
-        _now: Timestamp,
-    ) -> Result<Repair, LayoutError> {
-        Ok(repair::plan(&home(store), &SessionId::parse(&place.id)?)?)
-    }
-
     fn repair(
         &self,
         store: &Arc<dyn Store>,
         place: &Place,
+        repairing: Repairing,
         now: Timestamp,
     ) -> Result<Repair, LayoutError> {
-        Ok(repair::repair(&home(store), &SessionId::parse(&place.id)?, now)?)
-    }
-
-    fn undo_repair(
-        &self,
-        store: &Arc<dyn Store>,
-        place: &Place,
-        now: Timestamp,
-    ) -> Result<Repair, LayoutError> {
-        Ok(repair::undo(&home(store), &SessionId::parse(&place.id)?, now)?)
+        let (home, id) = (home(store), SessionId::parse(&place.id)?);
+        Ok(match repairing {
+            Repairing::Plan => repair::plan(&home, &id)?,
+            Repairing::Mend => repair::repair(&home, &id, now)?,
+            Repairing::TakeBack => repair::undo(&home, &id, now)?,
+        })
     }
 }
 

@@ -20,7 +20,7 @@ use super::writer::GameWriter;
 use crate::archive::Progress;
 use crate::disk;
 use crate::finding::{Code, Finding};
-use crate::layout::{Editor, Layout, LayoutError, Reader, Stage, chain};
+use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain};
 use crate::lines::{Item, Scan};
 use crate::names::{FilePath, SessionId};
 use crate::repairs::Repair;
@@ -202,31 +202,19 @@ impl Layout for GameLayout {
         life::purge(store, trashed)
     }
 
-    fn plan_repair(
-        &self,
-        store: &Arc<dyn Store>,
-        place: &Place,
-        _now: Timestamp,
-    ) -> Result<Repair, LayoutError> {
-        Ok(plan_repair(store, &SessionId::parse(&place.id)?)?)
-    }
-
     fn repair(
         &self,
         store: &Arc<dyn Store>,
         place: &Place,
+        repairing: Repairing,
         now: Timestamp,
     ) -> Result<Repair, LayoutError> {
-        Ok(repair(store, &SessionId::parse(&place.id)?, now)?)
-    }
-
-    fn undo_repair(
-        &self,
-        store: &Arc<dyn Store>,
-        place: &Place,
-        now: Timestamp,
-    ) -> Result<Repair, LayoutError> {
-        Ok(undo_repair(store, &SessionId::parse(&place.id)?, now)?)
+        let id = SessionId::parse(&place.id)?;
+        Ok(match repairing {
+            Repairing::Plan => plan_repair(store, &id)?,
+            Repairing::Mend => repair(store, &id, now)?,
+            Repairing::TakeBack => undo_repair(store, &id, now)?,
+        })
     }
 }
 

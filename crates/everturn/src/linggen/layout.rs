@@ -18,7 +18,7 @@ use super::session::{Meta, Session, SessionPlace, sessions};
 use super::writer::{NewSession, SessionWriter};
 use crate::archive::Progress;
 use crate::finding::{Code, Finding};
-use crate::layout::{Editor, Layout, LayoutError, Reader, Stage, chain};
+use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain};
 use crate::names::SessionId;
 use crate::repairs::Repair;
 use crate::store::Store;
@@ -189,31 +189,19 @@ impl Layout for LinggenLayout {
         Ok(life::purge(store, trashed)?)
     }
 
-    fn plan_repair(
-        &self,
-        store: &Arc<dyn Store>,
-        place: &Place,
-        now: Timestamp,
-    ) -> Result<Repair, LayoutError> {
-        Ok(mending::plan_repair(store, &session_place(place)?, now)?)
-    }
-
     fn repair(
         &self,
         store: &Arc<dyn Store>,
         place: &Place,
+        repairing: Repairing,
         now: Timestamp,
     ) -> Result<Repair, LayoutError> {
-        Ok(mending::repair(store, &session_place(place)?, now)?)
-    }
-
-    fn undo_repair(
-        &self,
-        store: &Arc<dyn Store>,
-        place: &Place,
-        now: Timestamp,
-    ) -> Result<Repair, LayoutError> {
-        Ok(mending::undo_repair(store, &session_place(place)?, now)?)
+        let place = session_place(place)?;
+        Ok(match repairing {
+            Repairing::Plan => mending::plan_repair(store, &place, now)?,
+            Repairing::Mend => mending::repair(store, &place, now)?,
+            Repairing::TakeBack => mending::undo_repair(store, &place, now)?,
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use everturn::check::{Watch, check};
 use everturn::codelia::{Home, SessionWriter};
 use everturn::disk::{Disk, RealDisk};
 use everturn::finding::{Code, Finding};
+use everturn::layout::Repairing;
 use everturn::names::FilePath;
 use everturn::view::Place;
 
@@ -133,19 +134,19 @@ fn a_check_finds_what_is_wrong_and_a_repair_mends_it() {
     assert_eq!(in_log, ["bad-line", "bad-record", "glued-records", "orphan-call"]);
     assert!(found.contains(&("sessions/state.db".to_owned(), "stale-index")), "{found:?}");
     let place = Place { id: "one".to_owned(), path: path(LOG) };
-    let plan = codelia().plan_repair(&store, &place, at(9)).unwrap();
+    let plan = codelia().repair(&store, &place, Repairing::Plan, at(9)).unwrap();
     assert_eq!(plan.actions.len(), 3, "{:?}", plan.actions);
     assert_eq!(read(&store, LOG), damaged, "a plan changes nothing");
-    let done = codelia().repair(&store, &place, at(9)).unwrap();
+    let done = codelia().repair(&store, &place, Repairing::Mend, at(9)).unwrap();
     assert_eq!(done.actions, plan.actions);
     assert_eq!(done.findings, []);
     assert_eq!(codes(dir.path()), []);
     let log = read(&store, LOG);
     assert_eq!(log.lines().count(), 5, "{log}");
     assert!(log.lines().last().unwrap().contains("interrupted"), "{log}");
-    let again = codelia().repair(&store, &place, at(9)).unwrap();
+    let again = codelia().repair(&store, &place, Repairing::Mend, at(9)).unwrap();
     assert!(again.actions.is_empty() && again.kept.is_none());
-    let undone = codelia().undo_repair(&store, &place, at(10)).unwrap();
+    let undone = codelia().repair(&store, &place, Repairing::TakeBack, at(10)).unwrap();
     assert_eq!(undone.actions.len(), 1);
     assert_eq!(read(&store, LOG), damaged);
 }
@@ -214,7 +215,7 @@ fn a_log_that_is_gone_is_missed_and_its_row_kept() {
         "the row is all that is left"
     );
     let place = Place { id: "one".to_owned(), path: path(LOG) };
-    assert!(codelia().plan_repair(&store, &place, at(1)).unwrap().actions.is_empty());
+    assert!(codelia().repair(&store, &place, Repairing::Plan, at(1)).unwrap().actions.is_empty());
     let mut writer = SessionWriter::open(&home, &id("one")).unwrap();
     assert_eq!(writer.append(&[user("again")], at(2)).unwrap().messages, 1);
     drop(writer);
@@ -234,7 +235,9 @@ fn a_document_of_the_old_form_that_makes_no_sense_is_found() {
         // Beside a log it is in nobody's way.
         put(&store, "sessions/state/one.json", text);
         let place = Place { id: "one".to_owned(), path: path(LOG) };
-        assert!(codelia().plan_repair(&store, &place, at(1)).unwrap().actions.is_empty());
+        assert!(
+            codelia().repair(&store, &place, Repairing::Plan, at(1)).unwrap().actions.is_empty()
+        );
         put(&store, "sessions/state/one.json", "{\"messages\":[]}");
     }
 }

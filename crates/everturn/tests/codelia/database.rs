@@ -8,6 +8,7 @@ use std::sync::Arc;
 use everturn::codelia::{Home, SessionIndex, SessionWriter, SqliteIndex};
 use everturn::disk::RealDisk;
 use everturn::finding::Code;
+use everturn::layout::Repairing;
 use everturn::store::{FileStore, Store};
 use everturn::view::Place;
 
@@ -91,7 +92,7 @@ fn a_damaged_index_blocks_nobody_and_is_made_anew() {
         assert!(saved.overdue.is_some(), "the message is safe, and the index is overdue");
         drop(writer);
         let place = Place { id: "one".to_owned(), path: path("sessions/messages/one.jsonl") };
-        let done = codelia().repair(&store, &place, at(4)).unwrap();
+        let done = codelia().repair(&store, &place, Repairing::Mend, at(4)).unwrap();
         assert!(done.kept.is_some() && done.findings.is_empty(), "{done:?}");
         let (summaries, findings) = codelia().list(&store).unwrap();
         assert_eq!((summaries.len(), findings.len()), (2, 0), "{findings:?}");

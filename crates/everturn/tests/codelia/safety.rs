@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use std::sync::Arc;
 
 use everturn::codelia::{Home, SessionWriter};
+use everturn::layout::Repairing;
 use everturn::view::{Forking, New, Place};
 
 use crate::support::{at, codelia, id, path, put, real, session, user};
@@ -39,7 +40,10 @@ fn every_id_that_becomes_a_path_is_checked_first() {
         assert!(codelia().open(&store, &place).is_err(), "open {bad:?}");
         assert!(codelia().edit(&store, &place).is_err(), "edit {bad:?}");
         assert!(codelia().summary(&store, &place).is_err(), "summary {bad:?}");
-        assert!(codelia().repair(&store, &place, at(0)).is_err(), "repair {bad:?}");
+        assert!(
+            codelia().repair(&store, &place, Repairing::Mend, at(0)).is_err(),
+            "repair {bad:?}"
+        );
         let how = Forking { id: Some((*bad).to_owned()), turn: Some(1) };
         assert!(codelia().fork(&store, &one, &how, at(0), &mut |_| {}).is_err(), "fork {bad:?}");
         assert!(codelia().rewind(&store, &place, 1, at(0), &mut |_| {}).is_err(), "rewind {bad:?}");
