@@ -20,7 +20,7 @@ use crate::settings;
 #[command(after_help = r#"Examples:
   everturn mission set 'Watch production and fix what breaks' --agent ling:60
   everturn mission clear
-  everturn mission list --project ~/work/site --json
+  everturn mission list --project ~/site --json
 
 A line with --json:
   {"text":"…","created":"2023-11-14T22:13:20Z","active":true,"agents":[{"id":"ling",

@@ -38,11 +38,11 @@ The fields of a campaign:
   all of them optional, and these their defaults; the id is the next camp_NNNN.
 
 The fields of a session of Linggen:
-  {"project":"/work/app","title":"…"}
+  {"project":"/srv/app","title":"…"}
   without project, it is the directory you are in.
 
 The fields of a session of Codelia:
-  {"meta":{"codelia_workspace_root":"/work/app"}}
+  {"meta":{"codelia_workspace_root":"/srv/app"}}
 
 The fields of a chat log:
   any part of the document, such as {"session":{"support_tools":[…]}}, and

@@ -22,7 +22,7 @@ use crate::output::{Output, harmless};
 #[command(after_help = r#"Examples:
   everturn permissions list
   everturn permissions allow Write Edit
-  everturn permissions revoke Write --project ~/work/site
+  everturn permissions revoke Write --project ~/site
 
 The answer with --json:
   {"tool_allows":["Edit"],"changed":["Write"],"path":"…"}"#)]

@@ -21,13 +21,13 @@ use crate::settings;
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn project list
-  everturn project rehome --dry-run /old/site ~/work/site
-  everturn project rehome /old/site ~/work/site
+  everturn project rehome --dry-run /old/site ~/site
+  everturn project rehome /old/site ~/site
 
 A line of the list with --json:
-  {"path":"/work/site","name":"site","opened":"2023-11-14T22:13:20Z","dir":"…","formerly":[]}
+  {"path":"/srv/site","name":"site","opened":"2023-11-14T22:13:20Z","dir":"…","formerly":[]}
 The answer of `project rehome` with --json:
-  {"from":"/old/site","to":"/work/site","dir":"…","dryRun":false,"moves":2,"stays":[]}"#)]
+  {"from":"/old/site","to":"/srv/site","dir":"…","dryRun":false,"moves":2,"stays":[]}"#)]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: What,
