@@ -39,7 +39,7 @@ use crate::repairs::Repair;
 use crate::store::Store;
 use crate::view::{
     Branch, Change, Entry, Forking, Mark, New, NewMark, Place, Places, Revision, Staged, State,
-    Summary, Trashed, Written,
+    Strand, Summary, Trashed, Written,
 };
 
 pub use error::LayoutError;
@@ -319,6 +319,17 @@ pub trait Reader: Send {
     /// The marks, in the order of their turns. A layout that has no marks has none.
     fn marks(&self) -> Result<Vec<Mark>, LayoutError> {
         Ok(Vec::new())
+    }
+
+    /// The other ways through a session whose records form a tree. Everything else of the reader tells its main
+    /// line.
+    fn strands(&self) -> Result<Vec<Strand>, LayoutError> {
+        Ok(Vec::new())
+    }
+
+    /// The session along one of its strands, from its first turn on.
+    fn along(&self, strand: &str) -> Result<Box<dyn Reader>, LayoutError> {
+        Err(LayoutError::request(format!("there is no branch {strand:?} in the session")))
     }
 }
 

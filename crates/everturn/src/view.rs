@@ -233,6 +233,21 @@ pub struct Branch {
     pub findings: Vec<Finding>,
 }
 
+/// One way through a session whose records form a tree, other than its main line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Strand {
+    /// Its id, which no other strand of the session has.
+    pub id: String,
+    /// The last turn that it has in common with the main line; none if it starts by itself.
+    pub from: Option<u64>,
+    /// How many turns it has of its own.
+    pub turns: u64,
+    /// When its last record was written.
+    pub updated: Option<Timestamp>,
+    /// What it is: the beginning of its first text, or what the records call it.
+    pub title: String,
+}
+
 /// A session that was taken to another stage of its life.
 #[derive(Debug, Clone)]
 pub struct Staged {
