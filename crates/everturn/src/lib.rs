@@ -23,6 +23,7 @@
 //! - [`home`]: where a program keeps its files.
 //! - [`config`]: settings in layers, and which layer a value comes from.
 //! - [`secrets`]: keys and tokens, kept to their owner and never shown.
+//! - [`scan`]: keys, tokens and passwords in text, found and replaced.
 //! - [`layout`]: the kinds of sessions there are, behind one shape.
 //! - [`game`]: game sessions of turns, changes, snapshots and scenes.
 //! - [`campaign`]: campaigns of turns, with the rules that make one.
@@ -77,6 +78,8 @@ pub mod home;
 pub mod config;
 
 pub mod secrets;
+
+pub mod scan;
 
 pub mod layout;
 
