@@ -133,7 +133,7 @@ const CHECKS: &[(&[&str], Check)] = &[
 ];
 
 /// How many bytes a beginning must have to be looked for in base64, where shorter ones stand by chance.
-const LEAST_ENCODED: usize = 4;
+const LEAST_ENCODED: usize = 3;
 
 impl Rules {
     /// All families. They are put together once.

@@ -108,8 +108,7 @@ const LONGEST: usize = 256;
 pub(super) fn check(bytes: &[u8], name: Range<usize>) -> Option<Hit> {
     let start = run_start(bytes, name.start, 64, |byte| is_word(byte) || b"-.".contains(&byte));
     let prefix = bytes.get(start..name.start)?;
-    // A placeholder of ours begins like an assignment.
-    if start == name.start && start > 0 && bytes.get(start - 1) == Some(&b'[') || is_other(prefix) {
+    if is_other(prefix) || in_placeholder(bytes, start) {
         return None;
     }
     let (after, sign) = sign(bytes, name.end)?;
@@ -173,25 +172,40 @@ enum Sign {
     Colon,
 }
 
-/// What can stand between a name and its value, and where the value begins.
+/// What can stand between a name and its value.
+const SIGNS: &[(&[u8], Sign)] = &[
+    (b":=", Sign::Equals),
+    (b"=>", Sign::Colon),
+    (b"==", Sign::Colon),
+    (b"=", Sign::Equals),
+    (b"\\u003d", Sign::Equals),
+    (b"\\u003D", Sign::Equals),
+    (b"%3D", Sign::Equals),
+    (b"%3d", Sign::Equals),
+    (b":", Sign::Colon),
+    (b"%3A", Sign::Colon),
+];
+
+/// The sign behind a name, and where the value begins.
 fn sign(bytes: &[u8], from: usize) -> Option<(usize, Sign)> {
-    let closing = run_end(bytes, from, 6, |byte| b"\"'`\\])*".contains(&byte));
-    let space = run_end(bytes, closing, 8, |byte| byte == b' ' || byte == b'\t');
-    let signs: [(&[u8], Sign); 10] = [
-        (b":=", Sign::Equals),
-        (b"=>", Sign::Colon),
-        (b"==", Sign::Colon),
-        (b"=", Sign::Equals),
-        (b"\\u003d", Sign::Equals),
-        (b"\\u003D", Sign::Equals),
-        (b"%3D", Sign::Equals),
-        (b"%3d", Sign::Equals),
-        (b":", Sign::Colon),
-        (b"%3A", Sign::Colon),
-    ];
-    let (text, sign) = signs.iter().find(|(text, _)| stands(bytes, space, text))?;
-    let after = space + text.len();
-    Some((run_end(bytes, after, 8, |byte| byte == b' ' || byte == b'\t' || byte == b'*'), *sign))
+    let at = |place: usize| {
+        SIGNS.iter().find(|(text, _)| stands(bytes, place, text)).map(|it| (place, it))
+    };
+    let behind = || {
+        let closing = run_end(bytes, from, 6, |byte| b"\"'`\\])*".contains(&byte));
+        at(run_end(bytes, closing, 8, |byte| byte == b' ' || byte == b'\t'))
+    };
+    let (place, (text, sign)) = at(from).or_else(behind)?;
+    let is_space = |byte: u8| byte == b' ' || byte == b'\t' || byte == b'*';
+    Some((run_end(bytes, place + text.len(), 8, is_space), *sign))
+}
+
+/// Whether a place lies in a placeholder of ours, whose words say that a secret was there.
+fn in_placeholder(bytes: &[u8], at: usize) -> bool {
+    let from = at.saturating_sub(48);
+    let near = bytes.get(from..bytes.len().min(at + 7)).unwrap_or_default();
+    let open = near.windows(8).rposition(|window| window == b"[secret:");
+    open.is_some_and(|open| !near.get(open..at - from).unwrap_or_default().contains(&b']'))
 }
 
 /// The value that begins here, without its quotes, and whether it had some.

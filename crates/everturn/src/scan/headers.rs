@@ -174,6 +174,7 @@ pub(super) fn azure_client(bytes: &[u8], at: Range<usize>) -> Option<Hit> {
     let is_letter = |byte: u8| is_word(byte) || b"~.-".contains(&byte);
     let start = at.start.checked_sub(4)?;
     let end = run_end(bytes, at.end, 40, is_letter);
+    let end = if bytes.get(end - 1) == Some(&b'.') { end - 1 } else { end };
     let before = bytes.get(start..at.start)?;
     let fine = before.iter().copied().all(is_letter)
         && before.last().is_some_and(u8::is_ascii_digit)

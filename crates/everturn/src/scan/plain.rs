@@ -120,7 +120,7 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
         "$", "{", "<", "[", "%", "(", "*", "@", "&", "#", "/", "~", "os.", "process.", "env.",
         "ENV[", "self.",
     ];
-    let inside = ["${", "{{", "$(", "getenv", "environ", "()", "::", "->", "=>"];
+    let inside = ["${", "{{", "$(", "getenv", "environ", "()", "::", "->", "=>", "|"];
     starts.iter().any(|start| text.starts_with(start))
         || inside.iter().any(|part| text.contains(part))
 }

@@ -81,7 +81,8 @@ impl Token {
         }
         let end = self.end(bytes, start.end).or_else(|| self.end_on_next_line(bytes, start.end))?;
         let body = bytes.get(start.end..end)?;
-        if is_dummy(body) || !is_mixed(body) {
+        let is_random = is_mixed(body) || matches!(self.parts, [Part::Run(Alphabet::Capitals, ..)]);
+        if is_dummy(body) || !is_random {
             return None;
         }
         let certainty = match self.proof {
