@@ -219,6 +219,14 @@ impl Layout for CodeliaLayout {
         Ok(belongings::belongings(&home(store), &SessionId::parse(&place.id)?)?)
     }
 
+    fn retell(&self, store: &Arc<dyn Store>, place: &Place) -> Result<(), LayoutError> {
+        Ok(repair::retell(&home(store), &SessionId::parse(&place.id)?)?)
+    }
+
+    fn forget(&self, store: &Arc<dyn Store>, _: &Place) -> Result<(), LayoutError> {
+        Ok(repair::forget(&home(store))?)
+    }
+
     fn repair(
         &self,
         store: &Arc<dyn Store>,
