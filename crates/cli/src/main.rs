@@ -9,6 +9,7 @@ mod campaigns;
 mod changes;
 mod columns;
 mod commands;
+mod consent;
 mod error;
 mod exit;
 mod faults;

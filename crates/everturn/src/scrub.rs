@@ -204,7 +204,9 @@ pub fn scrub(
     let mut keeper = Keeper::new(store, &*writer, &trash, &id, &actions, now);
     let lines = audit(layout, place, &done, now);
     keeper.also(Step::Append { file: audit_file(), at: At::End, lines });
-    renewal.into_iter().for_each(|renewal| keeper.also(renewal.step));
+    if let Some(renewal) = renewal {
+        keeper.write(&renewal.file, renewal.bytes)?;
+    }
     for (file, bytes) in changes {
         match bytes {
             Some(bytes) => keeper.write(&file, bytes)?,

@@ -114,8 +114,9 @@ pub fn verify(
 
 /// A seal that is renewed because the session is about to be changed on purpose.
 pub(crate) struct Renewal {
-    /// The step that renews it.
-    pub(crate) step: Step,
+    /// The file of the seals, and its new content.
+    pub(crate) file: FilePath,
+    pub(crate) bytes: Vec<u8>,
     /// The heads of the chain before and after.
     pub(crate) before: String,
     pub(crate) after: String,
@@ -142,6 +143,6 @@ pub(crate) fn renew(
     let chains = Chains::default().extended(&new);
     let (before, head) = (sealed.chains.head(), chains.head());
     let line = Line::renewed(&before, &chains, now);
-    let step = Step::Append { file, at: At::End, lines: line.text() };
-    Ok(Some(Renewal { step, before, after: head }))
+    let bytes = [store.read(&file, 0..u64::MAX)?, line.text()].concat();
+    Ok(Some(Renewal { file, bytes, before, after: head }))
 }
