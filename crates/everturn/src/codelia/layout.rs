@@ -41,11 +41,9 @@ fn home(store: &Arc<dyn Store>) -> Home {
 impl Home {
     /// Where a session is: its log, or the document that it has in place of one.
     fn place(&self, session: &Session) -> Place {
-        let legacy = self.files.legacy(&session.id);
-        let path = match legacy {
-            Ok(legacy) if session.has_legacy && !session.has_log => legacy,
-            _ => session.log.clone(),
-        };
+        let only_legacy = session.has_legacy && !session.has_log;
+        let legacy = only_legacy.then(|| self.files.legacy(&session.id).ok()).flatten();
+        let path = legacy.unwrap_or_else(|| session.log.clone());
         Place { id: session.id.to_string(), path }
     }
 
