@@ -34,6 +34,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::archive::Progress;
+use crate::belongings::Belongings;
 use crate::finding::{Code, Finding};
 use crate::repairs::Repair;
 use crate::store::Store;
@@ -200,6 +201,12 @@ pub trait Layout: Send + Sync {
     ) -> Result<Staged, LayoutError> {
         let _ = (store, place, now);
         Err(self.not_offered(stage.doing()))
+    }
+
+    /// What belongs to a session on the disk.
+    fn belongings(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Belongings, LayoutError> {
+        let _ = store;
+        Ok(Belongings::of(place))
     }
 
     /// What sessions of this kind are in the trash.

@@ -21,6 +21,7 @@ use super::salvage::salvage;
 use super::shape::time;
 use super::writer::ChatWriter;
 use crate::archive::Progress;
+use crate::belongings::Belongings;
 use crate::disk::Kind as FileKind;
 use crate::finding::{Code, Finding};
 use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain};
@@ -206,6 +207,14 @@ impl Layout for ChatLayout {
         }
         let name = life::trash(store, &from.path, &from.id, now)?;
         Ok(Staged { place: from.clone(), trashed: Some(name), overdue: None })
+    }
+
+    fn belongings(&self, _: &Arc<dyn Store>, place: &Place) -> Result<Belongings, LayoutError> {
+        let files = Files::of(&place.path)?;
+        let scopes = files.scopes();
+        let names = vec![place.id.clone(), place.path.flat_name("").as_str().to_owned()];
+        let Files { document, journal, index, folded, trash, .. } = files;
+        Ok(Belongings { scopes, paths: vec![document, journal, index, folded, trash], names })
     }
 
     fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {

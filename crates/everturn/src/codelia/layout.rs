@@ -8,6 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::belongings;
 use super::branch::{self, Made};
 use super::error::CodeliaError;
 use super::home::{Home, Session};
@@ -16,6 +17,7 @@ use super::names::UNKNOWN_TIME;
 use super::repair;
 use super::writer::SessionWriter;
 use crate::archive::Progress;
+use crate::belongings::Belongings;
 use crate::finding::{Code, Finding};
 use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, chain};
 use crate::names::SessionId;
@@ -209,6 +211,10 @@ impl Layout for CodeliaLayout {
         _progress: &mut dyn FnMut(Progress),
     ) -> Result<Branch, LayoutError> {
         Ok(branch(branch::rewind(&home(store), &SessionId::parse(&place.id)?, turn, now)?))
+    }
+
+    fn belongings(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Belongings, LayoutError> {
+        Ok(belongings::belongings(&home(store), &SessionId::parse(&place.id)?)?)
     }
 
     fn repair(
