@@ -35,12 +35,14 @@ use jiff::Timestamp;
 
 use crate::archive::Progress;
 use crate::belongings::Belongings;
+use crate::disk::Kind;
 use crate::finding::{Code, Finding};
+use crate::names::FilePath;
 use crate::repairs::Repair;
 use crate::store::Store;
 use crate::view::{
-    Branch, Change, Entry, Forking, Mark, New, NewMark, Place, Places, Revision, Staged, State,
-    Strand, Summary, Trashed, Written,
+    Branch, Change, Entry, Evidence, Forking, Mark, New, NewMark, Place, Places, Revision, Staged,
+    State, Strand, Summary, Trashed, Written,
 };
 
 pub use error::LayoutError;
@@ -114,6 +116,23 @@ pub trait Layout: Send + Sync {
             parent: None,
             findings: vec![finding],
         }
+    }
+
+    /// The directory on which the agent of a session works, as its data say.
+    fn project(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+    ) -> Result<Option<String>, LayoutError> {
+        let _ = (store, place);
+        Ok(None)
+    }
+
+    /// By which files one can tell that a session has changed. Unless a layout knows better, everything at its
+    /// place.
+    fn evidence(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
+        let files = everything_at(store, &place.path)?;
+        Ok(Evidence { summary: files.clone(), entries: files })
     }
 
     /// Opens a session for reading.
@@ -243,6 +262,23 @@ pub trait Layout: Send + Sync {
     fn not_offered(&self, what: &'static str) -> LayoutError {
         LayoutError::NotOffered { layout: self.name(), what }
     }
+}
+
+/// A file, or a directory with everything in it.
+fn everything_at(store: &Arc<dyn Store>, path: &FilePath) -> Result<Vec<FilePath>, LayoutError> {
+    let mut found = vec![path.clone()];
+    let is_dir = store.stat(path)?.is_some_and(|stat| stat.kind == Kind::Dir);
+    let mut waiting = if is_dir { vec![path.clone()] } else { Vec::new() };
+    while let Some(dir) = waiting.pop() {
+        for entry in store.list(&dir)?.entries {
+            let path = dir.join(&entry.name);
+            if entry.kind == Kind::Dir && !entry.linked {
+                waiting.push(path.clone());
+            }
+            found.push(path);
+        }
+    }
+    Ok(found)
 }
 
 /// What is to be done about a repair.

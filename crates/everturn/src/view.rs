@@ -57,6 +57,18 @@ pub struct Summary {
     pub findings: Vec<Finding>,
 }
 
+/// The files and directories by which one can tell that a session has changed, for whoever keeps what was read.
+///
+/// If none of them has changed, the session says what it said; names of files that are not there count as well,
+/// because they may come to be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// Where its [`Summary`] comes from.
+    pub summary: Vec<FilePath>,
+    /// Where its entries come from.
+    pub entries: Vec<FilePath>,
+}
+
 /// One thing that was said or done.
 #[derive(Debug, Clone)]
 pub struct Entry {

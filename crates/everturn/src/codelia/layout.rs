@@ -24,7 +24,7 @@ use crate::names::SessionId;
 use crate::repairs::Repair;
 use crate::store::Store;
 use crate::tree::{Kind, Tree};
-use crate::view::{Branch, Forking, New, Place, Places, Summary};
+use crate::view::{Branch, Evidence, Forking, New, Place, Places, Summary};
 
 /// The layout of Codelia's sessions.
 #[derive(Debug, Clone, Copy)]
@@ -151,6 +151,15 @@ impl Layout for CodeliaLayout {
             })
         };
         Ok((found.sessions.values().map(summary).collect(), found.findings))
+    }
+
+    fn evidence(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
+        let (files, id) = (home(store).files, SessionId::parse(&place.id)?);
+        let entries = vec![files.log(&id)?, files.legacy(&id)?];
+        let [database, journal, _] = files.database_files();
+        let mut summary = vec![files.lineage(&id)?, database, journal];
+        summary.extend(entries.iter().cloned());
+        Ok(Evidence { summary, entries })
     }
 
     fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
