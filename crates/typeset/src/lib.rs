@@ -35,6 +35,26 @@ mod book;
 mod options;
 mod press;
 
+mod design;
+
+mod clean;
+mod passage;
+
+mod fonts;
+mod hyphens;
+
+mod assemble;
+mod breaks;
+mod compose;
+mod line;
+
+mod blocks;
+mod front;
+mod pager;
+
+mod structure;
+mod writer;
+
 pub use book::{Block, Book, Chapter, Date, Front, Marker, Run, Speaker, Style};
 pub use options::{Fonts, Options, Paper};
 pub use press::{Missing, Pdf, Press, TypesetError};
