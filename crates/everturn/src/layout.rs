@@ -41,8 +41,8 @@ use crate::names::FilePath;
 use crate::repairs::Repair;
 use crate::store::Store;
 use crate::view::{
-    Branch, Change, Entry, Evidence, Forking, Mark, New, NewMark, Place, Places, Revision, Staged,
-    State, Strand, Summary, Trashed, Written,
+    Branch, Change, Counts, Entry, Evidence, Forking, Mark, New, NewMark, Place, Places, Revision,
+    Staged, State, Strand, Summary, Trashed, Usage, Written,
 };
 
 pub use error::LayoutError;
@@ -57,16 +57,31 @@ pub static ALL: &[&dyn Layout] = &[
     &crate::chatlog::ChatLayout,
 ];
 
-/// The layout of that name.
+/// The layouts of other programs, whose sessions are only ever read.
+pub static FOREIGN: &[&dyn Layout] = crate::foreign::LAYOUTS;
+
+/// The layout of that name, Everturn's own or foreign.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Layout> {
-    ALL.iter().copied().find(|layout| layout.name() == name)
+    ALL.iter().chain(FOREIGN).copied().find(|layout| layout.name() == name)
 }
 
 /// One kind of session on the disk.
 pub trait Layout: Send + Sync {
     /// Its name, as users write it.
     fn name(&self) -> &'static str;
+
+    /// Whether its sessions belong to another program, and are only ever read.
+    fn is_foreign(&self) -> bool {
+        false
+    }
+
+    /// The sessions of one file that another program wrote, going by its name and by how it begins; none, if it is no
+    /// such file.
+    fn recognise(&self, store: &Arc<dyn Store>, file: &FilePath) -> Result<Vec<Place>, LayoutError> {
+        let _ = (store, file);
+        Ok(Vec::new())
+    }
 
     /// Whether it counts its sessions, and finds the id of a new one that is given none.
     fn numbers_sessions(&self) -> bool {
@@ -368,6 +383,21 @@ pub trait Reader: Send {
     /// line.
     fn strands(&self) -> Result<Vec<Strand>, LayoutError> {
         Ok(Vec::new())
+    }
+
+    /// What became of the records that the session was read from, where it was read from records of others.
+    fn counts(&self) -> Option<Counts> {
+        None
+    }
+
+    /// What the session cost, where its records say so.
+    fn usage(&self) -> Option<Usage> {
+        None
+    }
+
+    /// What else is odd about the session, without which it reads as well.
+    fn remarks(&self) -> Vec<Finding> {
+        Vec::new()
     }
 
     /// The session along one of its strands, from its first turn on.

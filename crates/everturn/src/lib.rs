@@ -111,4 +111,6 @@ pub mod chatlog_import;
 
 pub mod linggen;
 
+mod foreign;
+
 pub mod check;

@@ -3,6 +3,7 @@
 //! Each layout decodes what it has on the disk into these few types, so that whatever lists, shows, compares or
 //! replays sessions is written once. See [`layout`](crate::layout) for who makes them.
 
+mod account;
 mod kind;
 mod mark;
 
@@ -13,6 +14,7 @@ use crate::finding::Finding;
 use crate::names::FilePath;
 use crate::tree::Tree;
 
+pub use account::{Counts, Spent, Usage};
 pub use kind::Kind;
 pub use mark::{Mark, MarkKind, NewMark};
 
