@@ -37,8 +37,9 @@ use crate::archive::Progress;
 use crate::finding::{Code, Finding};
 use crate::repairs::Repair;
 use crate::store::Store;
+use crate::tree::Tree;
 use crate::view::{
-    Branch, Change, Entry, Forking, Mark, New, NewMark, Place, Places, Revision, Staged, State,
+    Branch, Change, Entry, Exported, Forking, Mark, New, NewMark, Place, Places, Revision, Staged, State,
     Strand, Summary, Trashed, Written,
 };
 
@@ -232,6 +233,23 @@ pub trait Layout: Send + Sync {
         Err(self.not_offered("repairs"))
     }
 
+    /// Whether sessions of this kind note that they were exported.
+    fn notes_exports(&self) -> bool {
+        false
+    }
+
+    /// Notes in a session that it was exported.
+    fn note_export(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        exported: &Exported,
+        now: Timestamp,
+    ) -> Result<(), LayoutError> {
+        let _ = (store, place, exported, now);
+        Err(self.not_offered("notes of exports"))
+    }
+
     /// The error for what the layout does not offer.
     fn not_offered(&self, what: &'static str) -> LayoutError {
         LayoutError::NotOffered { layout: self.name(), what }
@@ -319,6 +337,21 @@ pub trait Reader: Send {
     /// The marks, in the order of their turns. A layout that has no marks has none.
     fn marks(&self) -> Result<Vec<Mark>, LayoutError> {
         Ok(Vec::new())
+    }
+
+    /// What the session says of itself besides its entries, as one object, in the words of its layout.
+    fn about(&self) -> Result<Tree, LayoutError> {
+        Ok(Tree::object())
+    }
+
+    /// The states that were stored with a range of turns, as they are stored, each with its turn. Nothing, if the
+    /// layout does not keep them with the turns.
+    fn snapshots(
+        &self,
+        turns: RangeInclusive<u64>,
+    ) -> Result<Option<Box<dyn Stream<Item = (u64, Tree)> + '_>>, LayoutError> {
+        let _ = turns;
+        Ok(None)
     }
 
     /// The other ways through a session whose records form a tree. Everything else of the reader tells its main

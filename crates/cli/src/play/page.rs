@@ -2,7 +2,7 @@
 
 use clap::builder::styling::{AnsiColor, Style};
 
-use crate::columns::{cut, wrap};
+use everturn_export::columns::{cut, wrap};
 use crate::output::harmless;
 
 /// How a block looks.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use everturn::campaign::{Embedded, Narrator, NarratorError, Output as Answer, Question, Request};
 
 use super::page::Screen;
-use crate::columns::wrap;
+use everturn_export::columns::wrap;
 use crate::error::Error;
 use crate::narrator::{NarratorArgs, Shown};
 use crate::output::Output;
