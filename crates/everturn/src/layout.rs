@@ -40,9 +40,10 @@ use crate::finding::{Code, Finding};
 use crate::names::FilePath;
 use crate::repairs::Repair;
 use crate::store::Store;
+use crate::tree::Tree;
 use crate::view::{
-    Branch, Change, Counts, Entry, Evidence, Forking, Mark, New, NewMark, Place, Places, Revision,
-    Staged, State, Strand, Summary, Trashed, Usage, Written,
+    Branch, Change, Counts, Entry, Evidence, Exported, Forking, Mark, New, NewMark, Place, Places,
+    Revision, Staged, State, Strand, Summary, Trashed, Usage, Written,
 };
 
 pub use error::LayoutError;
@@ -78,7 +79,11 @@ pub trait Layout: Send + Sync {
 
     /// The sessions of one file that another program wrote, going by its name and by how it begins; none, if it is no
     /// such file.
-    fn recognise(&self, store: &Arc<dyn Store>, file: &FilePath) -> Result<Vec<Place>, LayoutError> {
+    fn recognise(
+        &self,
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+    ) -> Result<Vec<Place>, LayoutError> {
         let _ = (store, file);
         Ok(Vec::new())
     }
@@ -273,6 +278,23 @@ pub trait Layout: Send + Sync {
         Err(self.not_offered("repairs"))
     }
 
+    /// Whether sessions of this kind note that they were exported.
+    fn notes_exports(&self) -> bool {
+        false
+    }
+
+    /// Notes in a session that it was exported.
+    fn note_export(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        exported: &Exported,
+        now: Timestamp,
+    ) -> Result<(), LayoutError> {
+        let _ = (store, place, exported, now);
+        Err(self.not_offered("notes of exports"))
+    }
+
     /// The error for what the layout does not offer.
     fn not_offered(&self, what: &'static str) -> LayoutError {
         LayoutError::NotOffered { layout: self.name(), what }
@@ -377,6 +399,21 @@ pub trait Reader: Send {
     /// The marks, in the order of their turns. A layout that has no marks has none.
     fn marks(&self) -> Result<Vec<Mark>, LayoutError> {
         Ok(Vec::new())
+    }
+
+    /// What the session says of itself besides its entries, as one object, in the words of its layout.
+    fn about(&self) -> Result<Tree, LayoutError> {
+        Ok(Tree::object())
+    }
+
+    /// The states that were stored with a range of turns, as they are stored, each with its turn. Nothing, if the
+    /// layout does not keep them with the turns.
+    fn snapshots(
+        &self,
+        turns: RangeInclusive<u64>,
+    ) -> Result<Option<Box<dyn Stream<Item = (u64, Tree)> + '_>>, LayoutError> {
+        let _ = turns;
+        Ok(None)
     }
 
     /// The other ways through a session whose records form a tree. Everything else of the reader tells its main

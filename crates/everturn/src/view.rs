@@ -262,6 +262,21 @@ pub struct Strand {
     pub title: String,
 }
 
+/// How a session was exported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exported {
+    /// The format, such as `html`.
+    pub format: String,
+    /// The style: `minimal`, `rich` or `custom`.
+    pub style: String,
+    /// Whether what is known of the session is part of it.
+    pub metadata: bool,
+    /// Whether states and their changes are part of it.
+    pub snapshots: bool,
+    /// Whether what was said out of character is part of it.
+    pub ooc: bool,
+}
+
 /// A session that was taken to another stage of its life.
 #[derive(Debug, Clone)]
 pub struct Staged {

@@ -30,7 +30,9 @@ use crate::names::FilePath;
 use crate::repairs::Repair;
 use crate::store::{Store, StoreError};
 use crate::tree::Tree;
-use crate::view::{Branch, Evidence, Forking, New, Place, Places, Staged, Summary, Trashed};
+use crate::view::{
+    Branch, Evidence, Exported, Forking, New, Place, Places, Staged, Summary, Trashed,
+};
 
 /// The layout of chat logs.
 #[derive(Debug, Clone, Copy)]
@@ -236,6 +238,23 @@ impl Layout for ChatLayout {
 
     fn purge(&self, store: &Arc<dyn Store>, trashed: &[Trashed]) -> Result<(), LayoutError> {
         Ok(life::purge(store, trashed)?)
+    }
+
+    fn notes_exports(&self) -> bool {
+        true
+    }
+
+    fn note_export(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        exported: &Exported,
+        now: Timestamp,
+    ) -> Result<(), LayoutError> {
+        let mut writer = ChatWriter::open(store, &place.path)?;
+        writer.note_export(exported, now)?;
+        let editor: Box<dyn Editor> = Box::new(editor::ChatEditor { writer });
+        editor.release()
     }
 
     fn repair(
