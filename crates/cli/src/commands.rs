@@ -24,6 +24,7 @@ mod mission;
 mod new;
 mod pause;
 mod permissions;
+mod pin;
 mod plan;
 mod play;
 mod project;
@@ -33,10 +34,13 @@ mod repair;
 mod replay;
 mod restore;
 mod resume;
+mod retention;
 mod rewind;
 mod run;
 mod scan;
 mod scene;
+mod scrub;
+mod seal;
 mod settings;
 mod show;
 mod snapshot;
@@ -44,6 +48,8 @@ mod state;
 mod trash;
 mod unarchive;
 mod undo;
+mod unpin;
+mod verify;
 
 use std::path::PathBuf;
 
@@ -111,6 +117,9 @@ registry! {
     Trash => trash,
     Restore => restore,
     Purge => purge,
+    Retention => retention,
+    Pin => pin,
+    Unpin => unpin,
     Config => config,
     Credentials => credentials,
     Run => run,
@@ -121,6 +130,9 @@ registry! {
     Check => check,
     Repair => repair,
     Scan => scan,
+    Scrub => scrub,
+    Seal => seal,
+    Verify => verify,
     Import => import,
     Commit => commit,
     Completions => completions,

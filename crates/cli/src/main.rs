@@ -8,6 +8,7 @@ mod args;
 mod campaigns;
 mod changes;
 mod commands;
+mod consent;
 mod error;
 mod exit;
 mod faults;

@@ -196,6 +196,7 @@ impl Home {
         };
         for row in rows {
             match SessionId::parse(&row.session_id) {
+                Ok(id) if !logs.contains(&id) && !legacy.contains(&id) && self.is_trashed(&id) => {}
                 Ok(id) => {
                     known.insert(id.clone());
                     add(id, Some(row));
@@ -235,7 +236,7 @@ impl Home {
         };
         let (has_log, has_legacy) = (is_there(&log)?, is_there(&self.files.legacy(id)?)?);
         let row = self.row(id, findings);
-        if !has_log && !has_legacy && row.is_none() {
+        if !has_log && !has_legacy && (row.is_none() || self.is_trashed(id)) {
             return Err(CodeliaError::NoSession { id: id.clone() });
         }
         Ok(Session { id: id.clone(), log, row, has_log, has_legacy })
