@@ -34,14 +34,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::archive::Progress;
+use crate::belongings::Belongings;
 use crate::disk::Kind;
 use crate::finding::{Code, Finding};
 use crate::names::FilePath;
 use crate::repairs::Repair;
 use crate::store::Store;
+use crate::tree::Tree;
 use crate::view::{
-    Branch, Change, Entry, Evidence, Forking, Mark, New, NewMark, Place, Places, Revision, Staged,
-    State, Strand, Summary, Trashed, Written,
+    Branch, Change, Counts, Entry, Evidence, Exported, Forking, Mark, New, NewMark, Place, Places,
+    Revision, Staged, State, Strand, Summary, Trashed, Usage, Written,
 };
 
 pub use error::LayoutError;
@@ -56,16 +58,35 @@ pub static ALL: &[&dyn Layout] = &[
     &crate::chatlog::ChatLayout,
 ];
 
-/// The layout of that name.
+/// The layouts of other programs, whose sessions are only ever read.
+pub static FOREIGN: &[&dyn Layout] = crate::foreign::LAYOUTS;
+
+/// The layout of that name, Everturn's own or foreign.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Layout> {
-    ALL.iter().copied().find(|layout| layout.name() == name)
+    ALL.iter().chain(FOREIGN).copied().find(|layout| layout.name() == name)
 }
 
 /// One kind of session on the disk.
 pub trait Layout: Send + Sync {
     /// Its name, as users write it.
     fn name(&self) -> &'static str;
+
+    /// Whether its sessions belong to another program, and are only ever read.
+    fn is_foreign(&self) -> bool {
+        false
+    }
+
+    /// The sessions of one file that another program wrote, going by its name and by how it begins; none, if it is no
+    /// such file.
+    fn recognise(
+        &self,
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+    ) -> Result<Vec<Place>, LayoutError> {
+        let _ = (store, file);
+        Ok(Vec::new())
+    }
 
     /// Whether it counts its sessions, and finds the id of a new one that is given none.
     fn numbers_sessions(&self) -> bool {
@@ -221,6 +242,12 @@ pub trait Layout: Send + Sync {
         Err(self.not_offered(stage.doing()))
     }
 
+    /// What belongs to a session on the disk.
+    fn belongings(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Belongings, LayoutError> {
+        let _ = store;
+        Ok(Belongings::of(place))
+    }
+
     /// What sessions of this kind are in the trash.
     fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {
         let _ = store;
@@ -249,6 +276,23 @@ pub trait Layout: Send + Sync {
     ) -> Result<Repair, LayoutError> {
         let _ = (store, place, repairing, now);
         Err(self.not_offered("repairs"))
+    }
+
+    /// Whether sessions of this kind note that they were exported.
+    fn notes_exports(&self) -> bool {
+        false
+    }
+
+    /// Notes in a session that it was exported.
+    fn note_export(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        exported: &Exported,
+        now: Timestamp,
+    ) -> Result<(), LayoutError> {
+        let _ = (store, place, exported, now);
+        Err(self.not_offered("notes of exports"))
     }
 
     /// The error for what the layout does not offer.
@@ -357,10 +401,40 @@ pub trait Reader: Send {
         Ok(Vec::new())
     }
 
+    /// What the session says of itself besides its entries, as one object, in the words of its layout.
+    fn about(&self) -> Result<Tree, LayoutError> {
+        Ok(Tree::object())
+    }
+
+    /// The states that were stored with a range of turns, as they are stored, each with its turn. Nothing, if the
+    /// layout does not keep them with the turns.
+    fn snapshots(
+        &self,
+        turns: RangeInclusive<u64>,
+    ) -> Result<Option<Box<dyn Stream<Item = (u64, Tree)> + '_>>, LayoutError> {
+        let _ = turns;
+        Ok(None)
+    }
+
     /// The other ways through a session whose records form a tree. Everything else of the reader tells its main
     /// line.
     fn strands(&self) -> Result<Vec<Strand>, LayoutError> {
         Ok(Vec::new())
+    }
+
+    /// What became of the records that the session was read from, where it was read from records of others.
+    fn counts(&self) -> Option<Counts> {
+        None
+    }
+
+    /// What the session cost, where its records say so.
+    fn usage(&self) -> Option<Usage> {
+        None
+    }
+
+    /// What else is odd about the session, without which it reads as well.
+    fn remarks(&self) -> Vec<Finding> {
+        Vec::new()
     }
 
     /// The session along one of its strands, from its first turn on.

@@ -19,6 +19,7 @@ use super::session::{Campaign, list};
 use super::view::strings;
 use super::writer::CampaignWriter;
 use crate::archive::Progress;
+use crate::belongings::Belongings;
 use crate::finding::{Code, Finding};
 use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain};
 use crate::names::{FilePath, SessionId};
@@ -208,6 +209,12 @@ impl Layout for CampaignLayout {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Staged, LayoutError> {
         life::move_on(store, place, stage, now, progress)
+    }
+
+    fn belongings(&self, _: &Arc<dyn Store>, place: &Place) -> Result<Belongings, LayoutError> {
+        let id = SessionId::parse(&place.id)?;
+        let scopes = vec![campaign_dir(&id), archive_file(&id)?];
+        Ok(Belongings { scopes, ..Belongings::of(place) })
     }
 
     fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {

@@ -22,6 +22,7 @@ use super::salvage::salvage;
 use super::shape::time;
 use super::writer::ChatWriter;
 use crate::archive::Progress;
+use crate::belongings::Belongings;
 use crate::disk::Kind as FileKind;
 use crate::finding::{Code, Finding};
 use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain};
@@ -29,7 +30,9 @@ use crate::names::FilePath;
 use crate::repairs::Repair;
 use crate::store::{Store, StoreError};
 use crate::tree::Tree;
-use crate::view::{Branch, Evidence, Forking, New, Place, Places, Staged, Summary, Trashed};
+use crate::view::{
+    Branch, Evidence, Exported, Forking, New, Place, Places, Staged, Summary, Trashed,
+};
 
 /// The layout of chat logs.
 #[derive(Debug, Clone, Copy)]
@@ -217,6 +220,14 @@ impl Layout for ChatLayout {
         Ok(Staged { place: from.clone(), trashed: Some(name), overdue: None })
     }
 
+    fn belongings(&self, _: &Arc<dyn Store>, place: &Place) -> Result<Belongings, LayoutError> {
+        let files = Files::of(&place.path)?;
+        let scopes = files.scopes();
+        let names = vec![place.id.clone(), place.path.flat_name("").as_str().to_owned()];
+        let Files { document, journal, index, folded, trash, .. } = files;
+        Ok(Belongings { scopes, paths: vec![document, journal, index, folded, trash], names })
+    }
+
     fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {
         Ok(life::trashed(store)?)
     }
@@ -227,6 +238,23 @@ impl Layout for ChatLayout {
 
     fn purge(&self, store: &Arc<dyn Store>, trashed: &[Trashed]) -> Result<(), LayoutError> {
         Ok(life::purge(store, trashed)?)
+    }
+
+    fn notes_exports(&self) -> bool {
+        true
+    }
+
+    fn note_export(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        exported: &Exported,
+        now: Timestamp,
+    ) -> Result<(), LayoutError> {
+        let mut writer = ChatWriter::open(store, &place.path)?;
+        writer.note_export(exported, now)?;
+        let editor: Box<dyn Editor> = Box::new(editor::ChatEditor { writer });
+        editor.release()
     }
 
     fn repair(

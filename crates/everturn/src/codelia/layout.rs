@@ -8,6 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::belongings;
 use super::branch::{self, Made};
 use super::error::CodeliaError;
 use super::home::{Home, Session};
@@ -16,6 +17,7 @@ use super::names::UNKNOWN_TIME;
 use super::repair;
 use super::writer::SessionWriter;
 use crate::archive::Progress;
+use crate::belongings::Belongings;
 use crate::finding::{Code, Finding};
 use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, chain};
 use crate::names::SessionId;
@@ -41,11 +43,9 @@ fn home(store: &Arc<dyn Store>) -> Home {
 impl Home {
     /// Where a session is: its log, or the document that it has in place of one.
     fn place(&self, session: &Session) -> Place {
-        let legacy = self.files.legacy(&session.id);
-        let path = match legacy {
-            Ok(legacy) if session.has_legacy && !session.has_log => legacy,
-            _ => session.log.clone(),
-        };
+        let only_legacy = session.has_legacy && !session.has_log;
+        let legacy = only_legacy.then(|| self.files.legacy(&session.id).ok()).flatten();
+        let path = legacy.unwrap_or_else(|| session.log.clone());
         Place { id: session.id.to_string(), path }
     }
 
@@ -221,6 +221,10 @@ impl Layout for CodeliaLayout {
         _progress: &mut dyn FnMut(Progress),
     ) -> Result<Branch, LayoutError> {
         Ok(branch(branch::rewind(&home(store), &SessionId::parse(&place.id)?, turn, now)?))
+    }
+
+    fn belongings(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Belongings, LayoutError> {
+        Ok(belongings::belongings(&home(store), &SessionId::parse(&place.id)?)?)
     }
 
     fn repair(

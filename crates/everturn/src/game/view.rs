@@ -12,12 +12,13 @@ use super::error::GameError;
 use super::files::{Files, names};
 use super::log::StoreSource;
 use super::meta::{Meta, NewSession};
-use super::names::{Document, Log, SESSIONS, Status, below};
+use super::names::{Document, Log, SESSIONS, Status, archive, below};
 use super::repair::{plan_repair, repair, undo_repair};
 use super::session::Session;
 use super::turn::Turn;
 use super::writer::GameWriter;
 use crate::archive::Progress;
+use crate::belongings::Belongings;
 use crate::disk;
 use crate::finding::{Code, Finding};
 use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain};
@@ -212,6 +213,14 @@ impl Layout for GameLayout {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Staged, LayoutError> {
         life::move_on(store, place, stage, now, progress)
+    }
+
+    fn belongings(&self, _: &Arc<dyn Store>, place: &Place) -> Result<Belongings, LayoutError> {
+        let id = SessionId::parse(&place.id)?;
+        let mut scopes: Vec<FilePath> =
+            Status::ALL.iter().map(|status| status.session(&id)).collect();
+        scopes.push(archive(&id)?);
+        Ok(Belongings { scopes, ..Belongings::of(place) })
     }
 
     fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {
