@@ -153,7 +153,7 @@ pub trait Layout: Send + Sync {
     /// place.
     fn evidence(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
         let files = everything_at(store, &place.path)?;
-        Ok(Evidence { summary: files.clone(), entries: files })
+        Ok(Evidence { summary: files.clone(), entries: files, log: None })
     }
 
     /// Opens a session for reading.

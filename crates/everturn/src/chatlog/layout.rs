@@ -160,7 +160,7 @@ impl Layout for ChatLayout {
     fn evidence(&self, _store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
         let Files { document, journal, folded, .. } = Files::of(&place.path)?;
         let files = vec![document, journal, folded];
-        Ok(Evidence { summary: files.clone(), entries: files })
+        Ok(Evidence { summary: files.clone(), entries: files, log: None })
     }
 
     fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {

@@ -156,11 +156,12 @@ impl Layout for CodeliaLayout {
 
     fn evidence(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
         let (files, id) = (home(store).files, SessionId::parse(&place.id)?);
-        let entries = vec![files.log(&id)?, files.legacy(&id)?];
+        let log = files.log(&id)?;
+        let entries = vec![log.clone(), files.legacy(&id)?];
         let [database, journal, _] = files.database_files();
         let mut summary = vec![files.lineage(&id)?, database, journal];
         summary.extend(entries.iter().cloned());
-        Ok(Evidence { summary, entries })
+        Ok(Evidence { summary, entries, log: Some(log) })
     }
 
     fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {

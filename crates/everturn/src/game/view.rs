@@ -118,11 +118,13 @@ impl Layout for GameLayout {
     fn evidence(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
         if is_archive(place) {
             let files = vec![place.path.clone()];
-            return Ok(Evidence { summary: files.clone(), entries: files });
+            return Ok(Evidence { summary: files.clone(), entries: files, log: None });
         }
         let meta = Document::Meta.in_dir(&place.path);
         let mut entries = vec![Log::Turns.dir(&place.path)];
         let files = Files::list(store, &place.path)?;
+        let log = files.turns.last().filter(|(file, _)| file.last.is_none());
+        let log = log.map(|(_, path)| path.clone());
         entries.extend(files.turns.into_iter().map(|(_, path)| path));
         // Metadata that do not count the turns leave that to the log.
         let counts =
@@ -132,7 +134,7 @@ impl Layout for GameLayout {
         if !counted {
             summary.extend(entries.iter().cloned());
         }
-        Ok(Evidence { summary, entries })
+        Ok(Evidence { summary, entries, log })
     }
 
     fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
