@@ -96,8 +96,8 @@ impl Composer {
     pub(crate) fn compose(&mut self, passage: &Passage, frame: Frame, emit: &mut dyn FnMut(Line)) {
         let mut start = 0;
         for text in passage.text().split('\n') {
-            // Only the first line of all is indented: what follows a line feed goes on.
-            let frame = if start == 0 { frame } else { Frame { first: frame.rest, ..frame } };
+            // Only the first line of all is indented.
+            let frame = if start == 0 { frame } else { Frame { first: 0.0, ..frame } };
             self.compose_paragraph(passage, start..start + text.len(), frame, emit);
             start += text.len() + 1;
         }

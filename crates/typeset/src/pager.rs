@@ -168,11 +168,21 @@ impl Pager {
 
     /// Adds a line with another one in the margin beside it.
     pub(crate) fn line_with(&mut self, line: Line, margin: Option<Line>) {
+        let height = self.setting.as_ref().map_or(0.0, |setting| setting.leading);
+        self.add(line, height, margin);
+    }
+
+    /// Adds room within the element.
+    pub(crate) fn padding(&mut self, height: f32) {
+        self.add(Line::default(), height, None);
+    }
+
+    fn add(&mut self, line: Line, height: f32, margin: Option<Line>) {
         let Some(setting) = &self.setting else { return };
         let is_first = !self.started && self.queue.is_empty();
         let above = if is_first { setting.above.max(self.below) } else { 0.0 };
         let element = u32::try_from(self.roles.len().saturating_sub(1)).unwrap_or(u32::MAX);
-        let (height, shift, backdrop) = (setting.leading, setting.shift, setting.backdrop);
+        let (shift, backdrop) = (setting.shift, setting.backdrop);
         let announces = setting.announces && self.is_short();
         self.queue.push_back(Slot {
             line,
