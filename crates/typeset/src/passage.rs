@@ -210,7 +210,7 @@ mod tests {
         check(
             &[Run::plain("a "), Run::bold(" \n"), Run::plain("b")],
             0..3,
-            &[("a", false), ("\n", true), ("b", false)],
+            &[("a\n", false), ("b", false)],
         );
         check(&[Run::bold("a  "), Run::plain("   ")], 0..1, &[("a", true)]);
     }

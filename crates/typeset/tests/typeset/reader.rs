@@ -15,16 +15,19 @@ impl Reader {
         Self { document }
     }
 
-    /// The text of a page, counted from 1, without the ends of lines.
+    /// The text of a page, counted from 1, with one space for each piece of white space.
     pub(crate) fn page(&self, number: usize) -> String {
         let number = u32::try_from(number).unwrap();
-        self.document.extract_text(&[number]).expect("the page has text").replace('\n', "")
+        let text = self.document.extract_text(&[number]).expect("the page has text");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        // The word goes on in the next line.
+        text.replace("\u{ad} ", "\u{ad}")
     }
 
     /// The text of all pages, words whole.
     pub(crate) fn text(&self) -> String {
         let pages = self.document.get_pages().len();
-        (1..=pages).map(|number| self.page(number)).collect::<String>().replace('\u{ad}', "")
+        (1..=pages).map(|number| self.page(number) + " ").collect::<String>().replace('\u{ad}', "")
     }
 
     /// The outline: depth, title and page of each entry.
