@@ -35,6 +35,7 @@ mod restore;
 mod resume;
 mod rewind;
 mod run;
+mod scan;
 mod scene;
 mod settings;
 mod show;
@@ -119,6 +120,7 @@ registry! {
     Permissions => permissions,
     Check => check,
     Repair => repair,
+    Scan => scan,
     Import => import,
     Commit => commit,
     Completions => completions,

@@ -7,7 +7,6 @@ mod app;
 mod args;
 mod campaigns;
 mod changes;
-mod columns;
 mod commands;
 mod error;
 mod exit;
@@ -26,7 +25,6 @@ mod replay;
 mod sessions;
 mod settings;
 mod stages;
-mod transcript;
 mod turns;
 
 fn main() -> std::process::ExitCode {
