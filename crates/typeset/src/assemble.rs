@@ -111,7 +111,7 @@ pub(crate) fn assemble(
     let mut made = pen.line;
     made.right = left + measure.width;
     if let Some(hyphen) = hyphen {
-        made.add(hyphen, left + measure.width);
+        made.append(hyphen);
     }
     made
 }

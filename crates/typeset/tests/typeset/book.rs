@@ -175,7 +175,7 @@ fn the_text_has_a_structure() {
 
 #[test]
 fn a_paragraph_over_two_pages_is_one_element() {
-    let (pdf, reader) = read(vec![plain(&"word and word ".repeat(300))]);
+    let (pdf, reader) = read(vec![plain(&"word and word ".repeat(200))]);
     assert_eq!(pdf.pages, 4);
     // The title page has one, the contents have one for their heading.
     assert_eq!(reader.count_structure("P"), 2);

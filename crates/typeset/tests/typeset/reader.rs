@@ -10,7 +10,7 @@ pub(crate) struct Reader {
 
 impl Reader {
     pub(crate) fn of(pdf: &Pdf) -> Self {
-        let document = Document::load_mem(&pdf.bytes).expect("the file can be read");
+        let document = Document::load_mem(&pdf.bytes).unwrap();
         assert_eq!(document.get_pages().len(), pdf.pages);
         Self { document }
     }
@@ -18,7 +18,7 @@ impl Reader {
     /// The text of a page, counted from 1, with one space for each piece of white space.
     pub(crate) fn page(&self, number: usize) -> String {
         let number = u32::try_from(number).unwrap();
-        let text = self.document.extract_text(&[number]).expect("the page has text");
+        let text = self.document.extract_text(&[number]).unwrap();
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         // The word goes on in the next line.
         text.replace("\u{ad} ", "\u{ad}")
@@ -41,7 +41,7 @@ impl Reader {
     }
 
     pub(crate) fn catalog(&self) -> &Dictionary {
-        self.document.catalog().expect("there is a catalog")
+        self.document.catalog().unwrap()
     }
 
     /// An entry of the information dictionary.
@@ -99,7 +99,7 @@ pub(crate) fn plain(text: &str) -> Block {
 
 /// A book of one chapter, made and read.
 pub(crate) fn read(blocks: Vec<Block>) -> (Pdf, Reader) {
-    let pdf = typeset(&book(blocks), &Options::default()).expect("the book is made");
+    let pdf = typeset(&book(blocks), &Options::default()).unwrap();
     let reader = Reader::of(&pdf);
     (pdf, reader)
 }
