@@ -5,6 +5,7 @@
 
 mod append;
 mod archive;
+mod branches;
 mod campaign;
 mod check;
 mod commit;
@@ -39,7 +40,9 @@ mod scene;
 mod settings;
 mod show;
 mod snapshot;
+mod sources;
 mod state;
+mod stats;
 mod trash;
 mod unarchive;
 mod undo;
@@ -88,11 +91,14 @@ registry! {
     Append => append,
     Edit => edit,
     Regenerate => regenerate,
+    Sources => sources,
     Ls => ls,
     Show => show,
     State => state,
     Diff => diff,
     Replay => replay,
+    Branches => branches,
+    Stats => stats,
     Context => context,
     Scene => scene,
     Campaign => campaign,
