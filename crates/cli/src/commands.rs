@@ -5,6 +5,7 @@
 
 mod append;
 mod archive;
+mod branches;
 mod campaign;
 mod check;
 mod commit;
@@ -44,7 +45,9 @@ mod seal;
 mod settings;
 mod show;
 mod snapshot;
+mod sources;
 mod state;
+mod stats;
 mod trash;
 mod unarchive;
 mod undo;
@@ -95,11 +98,14 @@ registry! {
     Append => append,
     Edit => edit,
     Regenerate => regenerate,
+    Sources => sources,
     Ls => ls,
     Show => show,
     State => state,
     Diff => diff,
     Replay => replay,
+    Branches => branches,
+    Stats => stats,
     Context => context,
     Scene => scene,
     Campaign => campaign,

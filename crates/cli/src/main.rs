@@ -25,6 +25,7 @@ mod progress;
 mod replay;
 mod sessions;
 mod settings;
+mod sources;
 mod stages;
 mod turns;
 
