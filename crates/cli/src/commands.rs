@@ -15,6 +15,7 @@ mod context;
 mod credentials;
 mod diff;
 mod edit;
+mod export;
 mod fork;
 mod import;
 mod ls;
@@ -93,6 +94,7 @@ registry! {
     State => state,
     Diff => diff,
     Replay => replay,
+    Export => export,
     Context => context,
     Scene => scene,
     Campaign => campaign,

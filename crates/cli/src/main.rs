@@ -25,6 +25,8 @@ mod replay;
 mod sessions;
 mod settings;
 mod stages;
+mod stories;
+mod target;
 mod turns;
 
 fn main() -> std::process::ExitCode {

@@ -44,6 +44,16 @@ impl Output {
     }
 }
 
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stdout.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stdout.flush()
+    }
+}
+
 /// Text that somebody else wrote, for people: control characters must not drive the terminal.
 pub(crate) fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());

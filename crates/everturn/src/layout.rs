@@ -39,8 +39,8 @@ use crate::repairs::Repair;
 use crate::store::Store;
 use crate::tree::Tree;
 use crate::view::{
-    Branch, Change, Entry, Exported, Forking, Mark, New, NewMark, Place, Places, Revision, Staged, State,
-    Strand, Summary, Trashed, Written,
+    Branch, Change, Entry, Exported, Forking, Mark, New, NewMark, Place, Places, Revision, Staged,
+    State, Strand, Summary, Trashed, Written,
 };
 
 pub use error::LayoutError;

@@ -85,7 +85,10 @@ impl<'c> Page<'c> {
         let lines: Vec<String> = lines
             .map(|(at, mark)| {
                 let (class, href) = (rank(mark), anchor(at));
-                format!("<li class=\"{class}\"><a href=\"#{href}\">{}</a></li>\n", escaped(&mark.name))
+                format!(
+                    "<li class=\"{class}\"><a href=\"#{href}\">{}</a></li>\n",
+                    escaped(&mark.name)
+                )
             })
             .collect();
         match lines.is_empty() {
@@ -112,11 +115,15 @@ impl<'c> Page<'c> {
             }
             _ => String::new(),
         };
-        let link = format!("<a class=\"anchor\" href=\"#{id}\" aria-label=\"Link to this place\">#</a>");
+        let link =
+            format!("<a class=\"anchor\" href=\"#{id}\" aria-label=\"Link to this place\">#</a>");
         match mark.kind {
             MarkKind::Chapter => {
-                let close = if std::mem::replace(&mut self.in_chapter, true) { "</section>\n" } else { "" };
-                format!("{close}<section class=\"chapter\">\n<h2 id=\"{id}\">{name} {link}</h2>\n{about}")
+                let close =
+                    if std::mem::replace(&mut self.in_chapter, true) { "</section>\n" } else { "" };
+                format!(
+                    "{close}<section class=\"chapter\">\n<h2 id=\"{id}\">{name} {link}</h2>\n{about}"
+                )
             }
             MarkKind::Scene => format!("<h3 id=\"{id}\">{name} {link}</h3>\n{about}"),
             _ if self.is_rich() => {
@@ -149,8 +156,10 @@ impl<'c> Page<'c> {
         let at = format!("<a class=\"at\" href=\"#{id}\">{time}{turn}</a>");
         let note = role.note().map(|note| format!(" <i>{note}</i>")).unwrap_or_default();
         let initial = said.speaker.chars().find(|c| c.is_alphanumeric());
-        let initial = initial.map(|c| c.to_uppercase().to_string()).unwrap_or_else(|| "·".to_owned());
-        let badge = format!("<span class=\"badge\" aria-hidden=\"true\">{}</span>", escaped(&initial));
+        let initial =
+            initial.map(|c| c.to_uppercase().to_string()).unwrap_or_else(|| "·".to_owned());
+        let badge =
+            format!("<span class=\"badge\" aria-hidden=\"true\">{}</span>", escaped(&initial));
         let who = format!("{badge}<b class=\"who\">{name}</b>{note}");
         let inside = match role {
             Role::Call | Role::Answer => {
@@ -166,7 +175,9 @@ impl<'c> Page<'c> {
             }
             Role::Thought => {
                 let text = markup::shown(&said.text);
-                format!("<details><summary>{who}{at}</summary>\n<div class=\"text\">{text}</div></details>")
+                format!(
+                    "<details><summary>{who}{at}</summary>\n<div class=\"text\">{text}</div></details>"
+                )
             }
             _ => {
                 let text = markup::shown(&said.text);
@@ -196,7 +207,10 @@ impl<'c> Page<'c> {
             Some((first, _)) if self.is_rich() => stamp(first, &day(first)),
             _ => String::new(),
         };
-        let mut text = format!("<header class=\"cover\">\n<p class=\"kicker\">{kicker}</p>\n<h1>{}</h1>\n", escaped(&cover.title));
+        let mut text = format!(
+            "<header class=\"cover\">\n<p class=\"kicker\">{kicker}</p>\n<h1>{}</h1>\n",
+            escaped(&cover.title)
+        );
         if self.choices.metadata {
             text.push_str("<dl class=\"facts\">\n");
             for (name, value) in facts(cover, outline) {
@@ -249,6 +263,7 @@ impl Shape for Page<'_> {
                 format!("<span class=\"turn\" id=\"t-{number}\"></span>")
             }
             Piece::Turn { .. } => String::new(),
+            Piece::Changes(changes) if changes.lines.is_empty() => String::new(),
             Piece::Said(said) => self.said(said),
             Piece::Changes(changes) => Page::changes(changes),
         })

@@ -5,6 +5,8 @@
 
 mod snapshots;
 
+use std::ops::ControlFlow;
+
 use everturn::document::Style as Spelling;
 use everturn::finding::Finding;
 use everturn::tree::{Kind as TreeKind, Tree};
@@ -13,7 +15,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::choices::{Choices, Format};
-use crate::export::{Counted, ExportError, Progress};
+use crate::export::{Counted, ExportError, Progress, told};
 use crate::mask::Masker;
 use crate::piece::{Piece, Role, Said};
 use crate::source::{Cover, Outline, Source, Texts};
@@ -28,7 +30,7 @@ pub(crate) fn write(
     cover: &Cover,
     outline: &Outline,
     out: &mut Counted<'_>,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Vec<Finding>, ExportError> {
     let about = source.reader.about()?;
     let mut document = Document { source, cover, outline, out, about };
@@ -103,7 +105,11 @@ impl Document<'_, '_, '_> {
             "modified": time(cover.updated.or(cover.created).or(self.first())),
             "series": "", "title": cover.title,
         });
-        let more = [("layout", Some(cover.layout.to_owned())), ("status", Some(cover.status.clone())), ("parent", cover.parent.clone())];
+        let more = [
+            ("layout", Some(cover.layout.to_owned())),
+            ("status", Some(cover.status.clone())),
+            ("parent", cover.parent.clone()),
+        ];
         if let (Value::Object(members), true) = (&mut value, self.source.choices.metadata) {
             for (key, text) in more {
                 members.extend(text.map(|text| (key.to_owned(), Value::from(text))));
@@ -118,27 +124,31 @@ impl Document<'_, '_, '_> {
 
     fn session(&self) -> Tree {
         let (outline, choices) = (self.outline, self.source.choices);
-        let (first, last) = outline.times.or(self.cover.created.map(|time| (time, time))).unwrap_or_default();
+        let (first, last) =
+            outline.times.or(self.cover.created.map(|time| (time, time))).unwrap_or_default();
         let counted = json!(outline.entries);
-        let mut known = match self.about.at(&["session"]).and_then(|session| session.to_value().ok()) {
-            Some(Value::Object(known)) => known,
-            _ => {
-                let player = outline.speakers.iter().find(|speaker| speaker.role == Role::Player);
-                let name = player.map(|speaker| speaker.name.clone()).unwrap_or_default();
-                let tools = if choices.snapshots { snapshots::tools(self.source) } else { Vec::new() };
-                let value = json!({
-                    "start_time": first.to_string(), "end_time": last.to_string(),
-                    "duration_seconds": last.as_second() - first.as_second(),
-                    "message_count": outline.entries,
-                    "protagonist": {"name": name},
-                    "support_tools": tools, "settings": {},
-                });
-                match value {
-                    Value::Object(members) => members,
-                    _ => serde_json::Map::new(),
+        let mut known =
+            match self.about.at(&["session"]).and_then(|session| session.to_value().ok()) {
+                Some(Value::Object(known)) => known,
+                _ => {
+                    let player =
+                        outline.speakers.iter().find(|speaker| speaker.role == Role::Player);
+                    let name = player.map(|speaker| speaker.name.clone()).unwrap_or_default();
+                    let tools =
+                        if choices.snapshots { snapshots::tools(self.source) } else { Vec::new() };
+                    let value = json!({
+                        "start_time": first.to_string(), "end_time": last.to_string(),
+                        "duration_seconds": last.as_second() - first.as_second(),
+                        "message_count": outline.entries,
+                        "protagonist": {"name": name},
+                        "support_tools": tools, "settings": {},
+                    });
+                    match value {
+                        Value::Object(members) => members,
+                        _ => serde_json::Map::new(),
+                    }
                 }
-            }
-        };
+            };
         known.insert("message_count".to_owned(), counted);
         if !choices.metadata {
             known.shift_remove("settings");
@@ -146,10 +156,16 @@ impl Document<'_, '_, '_> {
         tree(&Value::Object(known))
     }
 
-    fn messages(&mut self, progress: &mut dyn FnMut(Progress)) -> Result<Vec<Finding>, ExportError> {
+    fn messages(
+        &mut self,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Vec<Finding>, ExportError> {
         self.out.put(",\n  \"messages\": [")?;
         let choices = Choices { snapshots: false, ..self.source.choices.clone() };
-        let source = Source { choices: &choices, ..copied(self.source) };
+        // The stored messages of a chat log are masked whole.
+        let unmasked = Masker::new(None);
+        let masker = if self.is_chat_log() { &unmasked } else { self.source.masker };
+        let source = Source { choices: &choices, masker, ..copied(self.source) };
         let mut pieces = source.pieces(&Outline::default())?;
         let mut done = 0;
         let mut time = self.cover.created.or(self.first()).unwrap_or_default();
@@ -160,12 +176,12 @@ impl Document<'_, '_, '_> {
                 TreeKind::Object if self.is_chat_log() => {
                     self.spelled(&as_chosen(&said.raw, choices.metadata), 2, false)
                 }
-                _ => self.spelled(&message(&said, time), 2, true),
+                _ => self.spelled(&message(&said, time), 2, !self.is_chat_log()),
             };
             self.out.put(if done == 0 { "\n    " } else { ",\n    " })?;
             self.out.put(&message)?;
             done += 1;
-            progress(Progress::Writing { done, total: self.outline.entries });
+            told(progress, Progress::Writing { done, total: self.outline.entries })?;
         }
         self.out.put(if done == 0 { "]" } else { "\n  ]" })?;
         Ok(std::mem::take(&mut pieces.findings))
@@ -212,7 +228,17 @@ impl Document<'_, '_, '_> {
             self.member(key, &tree(&Value::Array(marks)), false)?;
         }
         let choices = self.source.choices;
-        let written = ["version", "type", "metadata", "session", "messages", "tool_snapshots", "bookmarks", "narrative_markers", "export"];
+        let written = [
+            "version",
+            "type",
+            "metadata",
+            "session",
+            "messages",
+            "tool_snapshots",
+            "bookmarks",
+            "narrative_markers",
+            "export",
+        ];
         for (key, value) in self.about.children() {
             if !written.contains(&key.as_str()) && (choices.metadata || key != "context_window") {
                 self.member(&key, &value, false)?;
@@ -233,7 +259,9 @@ impl Document<'_, '_, '_> {
     /// A mark as it is stored, or as a chat log would store it.
     fn mark(&self, list: &str, mark: &Mark) -> Result<Value, ExportError> {
         let stored = self.about.at(&[list]).map(|list| list.children()).unwrap_or_default();
-        let same = stored.into_iter().find(|(_, known)| known.string_at(&["id"]).as_ref() == Some(&mark.id));
+        let same = stored
+            .into_iter()
+            .find(|(_, known)| known.string_at(&["id"]).as_ref() == Some(&mark.id));
         if let Some(Ok(known)) = same.map(|(_, known)| known.to_value()) {
             return Ok(known);
         }
@@ -250,10 +278,14 @@ impl Document<'_, '_, '_> {
         };
         let time = mark.time.or(self.cover.created).unwrap_or_default().to_string();
         Ok(match mark.kind {
-            MarkKind::Bookmark => json!({"id": mark.id, "name": mark.name, "description": mark.description,
-                "message_id": entry, "timestamp": time, "tool_snapshot_ids": []}),
-            _ => json!({"id": mark.id, "type": kind.as_str(), "name": mark.name, "description": mark.description,
-                "message_id": entry, "timestamp": time}),
+            MarkKind::Bookmark => {
+                json!({"id": mark.id, "name": mark.name, "description": mark.description,
+                "message_id": entry, "timestamp": time, "tool_snapshot_ids": []})
+            }
+            _ => {
+                json!({"id": mark.id, "type": kind.as_str(), "name": mark.name, "description": mark.description,
+                "message_id": entry, "timestamp": time})
+            }
         })
     }
 }

@@ -22,7 +22,8 @@ pub(crate) struct Markdown<'c> {
 fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
-        if character.is_ascii_punctuation() && !matches!(character, ',' | ';' | '/' | '%' | '"' | '\'')
+        if character.is_ascii_punctuation()
+            && !matches!(character, ',' | ';' | '/' | '%' | '"' | '\'')
         {
             // Full stops matter only where a list could begin, and read better alone.
             if !matches!(character, '.' | ':' | '?' | '(' | ')' | '-' | '+' | '=' | '{' | '}') {
@@ -72,7 +73,10 @@ fn quoted(text: &str) -> String {
 
 /// Something that is opened by whoever wants to see it.
 fn details(summary: &str, inside: &str) -> String {
-    format!("\n<details>\n<summary>{}</summary>\n\n{inside}\n</details>\n", markup::escaped(summary))
+    format!(
+        "\n<details>\n<summary>{}</summary>\n\n{inside}\n</details>\n",
+        markup::escaped(summary)
+    )
 }
 
 /// A text of YAML, in quotes.
@@ -156,9 +160,10 @@ impl<'c> Markdown<'c> {
     }
 
     fn changes(changes: &Changes) -> String {
-        let lines = changes.lines.iter().map(|change| {
-            format!("- {}: {}\n", code(&change.place), code(&change.words()))
-        });
+        let lines = changes
+            .lines
+            .iter()
+            .map(|change| format!("- {}: {}\n", code(&change.place), code(&change.words())));
         let number = changes.lines.len() as u64;
         let summary = format!("{} with turn {}", count(number, "change", "changes"), changes.turn);
         details(&summary, &lines.collect::<String>())
@@ -178,6 +183,7 @@ impl Shape for Markdown<'_> {
         Ok(match piece {
             Piece::Heading(mark) => self.heading(mark),
             Piece::Turn { .. } => String::new(),
+            Piece::Changes(changes) if changes.lines.is_empty() => String::new(),
             Piece::Said(said) => self.said(said),
             Piece::Changes(changes) => Markdown::changes(changes),
         })
@@ -203,7 +209,10 @@ mod tests {
     fn a_name_is_shown_as_it_is_wherever_it_stands() {
         for (text, expect) in [
             ("plain name", "plain name"),
-            ("*<b>* #1 [x](y) `c` a_b ~~z~~ | &amp; !", "\\*\\<b\\>\\* \\#1 \\[x\\](y) \\`c\\` a\\_b \\~\\~z\\~\\~ \\| \\&amp; \\!"),
+            (
+                "*<b>* #1 [x](y) `c` a_b ~~z~~ | &amp; !",
+                "\\*\\<b\\>\\* \\#1 \\[x\\](y) \\`c\\` a\\_b \\~\\~z\\~\\~ \\| \\&amp; \\!",
+            ),
             ("1. list", "1\\. list"),
             ("12) list", "12\\) list"),
             ("- list", "\\- list"),

@@ -42,10 +42,14 @@ impl Custom {
         template: Option<(&str, &str)>,
         choices: &Choices,
     ) -> Result<Custom, ExportError> {
-        let missing = || ExportError::Template(format!("the style {} needs one", Style::Custom.as_str()));
+        let missing =
+            || ExportError::Template(format!("the style {} needs one", Style::Custom.as_str()));
         let (file, text) = template.ok_or_else(missing)?;
         let is_html = [".html", ".htm", ".xml", ".svg"].iter().any(|end| {
-            file.to_ascii_lowercase().trim_end_matches(".j2").trim_end_matches(".jinja").ends_with(end)
+            file.to_ascii_lowercase()
+                .trim_end_matches(".j2")
+                .trim_end_matches(".jinja")
+                .ends_with(end)
         });
         let name = if is_html { format!("{NAME}.html") } else { format!("{NAME}.txt") };
         let mut environment = Environment::new();
@@ -56,11 +60,14 @@ impl Custom {
         });
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
         environment.set_syntax(syntax.map_err(|error| failed(&error))?);
-        environment.add_filter("markdown", |text: &str| Value::from_safe_string(markup::shown(text)));
+        environment
+            .add_filter("markdown", |text: &str| Value::from_safe_string(markup::shown(text)));
         environment.add_filter("wrap", |text: &str, width: usize| {
             crate::columns::wrap(text, width.clamp(2, 10_000)).join("\n")
         });
-        environment.add_template_owned(name.clone(), text.to_owned()).map_err(|error| failed(&error))?;
+        environment
+            .add_template_owned(name.clone(), text.to_owned())
+            .map_err(|error| failed(&error))?;
         let language = choices.language.clone().unwrap_or_default();
         Ok(Custom { environment, name, language, session: Value::UNDEFINED })
     }
@@ -72,7 +79,10 @@ impl Custom {
             let context = context! { session => self.session.clone() };
             let mut state = template.render_captured(context)?;
             match state.with_state_mut(|state| state.call_macro(name, &[value])) {
-                Err(error) if error.kind() == ErrorKind::UnknownFunction && error.detail() == Some("macro not found") => {
+                Err(error)
+                    if error.kind() == ErrorKind::UnknownFunction
+                        && error.detail() == Some("macro not found") =>
+                {
                     Ok(String::new())
                 }
                 other => other,
@@ -113,8 +123,10 @@ fn changes(changes: &Changes) -> Value {
 impl Shape for Custom {
     fn begin(&mut self, cover: &Cover, outline: &Outline) -> Result<String, ExportError> {
         let facts = facts::facts(cover, outline);
-        let facts: Vec<Value> =
-            facts.into_iter().map(|(name, value)| context! { name => name, value => value }).collect();
+        let facts: Vec<Value> = facts
+            .into_iter()
+            .map(|(name, value)| context! { name => name, value => value })
+            .collect();
         let speakers = outline.speakers.iter().map(|speaker| {
             context! { name => &speaker.name, role => speaker.role.as_str(), entries => speaker.entries }
         });
@@ -138,6 +150,7 @@ impl Shape for Custom {
                 self.call("turn", context! { number => number, time => time(*at) })
             }
             Piece::Said(said) => self.call("entry", entry(said)),
+            Piece::Changes(list) if list.lines.is_empty() => Ok(String::new()),
             Piece::Changes(list) => self.call("changes", changes(list)),
         }
     }

@@ -91,8 +91,7 @@ impl<'c> Plain<'c> {
             _ => indented(&said.text, ""),
         };
         let lines = format!("{heading}{body}");
-        let trimmed: String =
-            lines.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+        let trimmed: String = lines.lines().map(|line| format!("{}\n", line.trim_end())).collect();
         format!("\n{trimmed}")
     }
 
@@ -132,6 +131,7 @@ impl Shape for Plain<'_> {
         Ok(match piece {
             Piece::Heading(mark) => self.heading(mark),
             Piece::Turn { .. } => String::new(),
+            Piece::Changes(changes) if changes.lines.is_empty() => String::new(),
             Piece::Said(said) => self.said(said),
             Piece::Changes(changes) => Plain::changes(changes),
         })

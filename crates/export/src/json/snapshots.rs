@@ -112,7 +112,10 @@ impl<'s> States<'s> {
                 }
             }
         }
-        changed.into_iter().map(|(scope, member, list)| self.snapshot(&scope, &member, list)).collect()
+        changed
+            .into_iter()
+            .map(|(scope, member, list)| self.snapshot(&scope, &member, list))
+            .collect()
     }
 
     fn snapshot(&mut self, scope: &str, member: &str, changes: Vec<Value>) -> Value {

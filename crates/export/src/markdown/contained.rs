@@ -31,7 +31,7 @@ pub(super) fn contained(text: &str) -> String {
     if text.len() <= LONGEST {
         for _ in 0..ROUNDS {
             match edits(&text) {
-                Some(edits) if edits.is_empty() => return text,
+                Some(edits) if edits.is_empty() => return text.trim_end().to_owned(),
                 Some(edits) => text = applied(&text, edits),
                 None => break,
             }
@@ -73,7 +73,9 @@ fn edits(text: &str) -> Option<Vec<Edit>> {
             }
             Event::Start(Tag::Heading { .. }) => edits.push((range, bold(part))),
             Event::Start(Tag::FootnoteDefinition(_)) => edits.push(before(range.start, "\\")),
-            Event::Start(Tag::Image { .. }) => edits.push((range.start..range.start + 1, String::new())),
+            Event::Start(Tag::Image { .. }) => {
+                edits.push((range.start..range.start + 1, String::new()))
+            }
             Event::Start(Tag::Link { dest_url, link_type, .. }) if !is_harmless(dest_url) => {
                 match link_type {
                     LinkType::Autolink | LinkType::Email => {
@@ -108,7 +110,9 @@ fn is_harmless(url: &str) -> bool {
     match url.split_once(':') {
         None => true,
         Some((scheme, _)) if scheme.contains(['/', '?', '#']) => true,
-        Some((scheme, _)) => ["http", "https", "mailto"].iter().any(|fine| scheme.eq_ignore_ascii_case(fine)),
+        Some((scheme, _)) => {
+            ["http", "https", "mailto"].iter().any(|fine| scheme.eq_ignore_ascii_case(fine))
+        }
     }
 }
 

@@ -137,19 +137,15 @@ impl Stream for Entries<'_> {
 type SnapshotAt = (u64, u64, Option<u64>);
 
 /// Where the snapshots of a range of messages are.
-fn places(
-    log: &ChatLog,
-    turns: &RangeInclusive<u64>,
-) -> Result<VecDeque<SnapshotAt>, LayoutError> {
+fn places(log: &ChatLog, turns: &RangeInclusive<u64>) -> Result<VecDeque<SnapshotAt>, LayoutError> {
     let (first, last) = (*turns.start(), (*turns.end()).min(log.len()));
     let mut places = Vec::new();
     if first <= last {
         let from = if first == 0 { 0 } else { log.place_of(first)? };
         let to = if last == log.len() { log.last_place() } else { log.place_of(last)? };
         let stored = log.by_index(|index| index.snapshots_between(0..=u64::MAX))?;
-        let message = |place: u64, message: u64| {
-            log.overlay.moved.get(&place).copied().unwrap_or(message)
-        };
+        let message =
+            |place: u64, message: u64| log.overlay.moved.get(&place).copied().unwrap_or(message);
         for known in stored {
             let at = message(known.place, known.message);
             if (from..=to).contains(&at) {
