@@ -36,6 +36,7 @@ mod restore;
 mod resume;
 mod rewind;
 mod run;
+mod scan;
 mod scene;
 mod settings;
 mod show;
@@ -121,6 +122,7 @@ registry! {
     Permissions => permissions,
     Check => check,
     Repair => repair,
+    Scan => scan,
     Import => import,
     Commit => commit,
     Completions => completions,

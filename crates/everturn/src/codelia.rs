@@ -21,6 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod belongings;
 mod branch;
 mod check;
 mod configuration;

@@ -23,6 +23,9 @@
 //! - [`home`]: where a program keeps its files.
 //! - [`config`]: settings in layers, and which layer a value comes from.
 //! - [`secrets`]: keys and tokens, kept to their owner and never shown.
+//! - [`scan`]: keys, tokens and passwords in text, found and replaced.
+//! - [`belongings`]: the files of a session, with copies of them.
+//! - [`sweep`]: secrets in files, archives too.
 //! - [`layout`]: the kinds of sessions there are, behind one shape.
 //! - [`game`]: game sessions of turns, changes, snapshots and scenes.
 //! - [`campaign`]: campaigns of turns, with the rules that make one.
@@ -78,6 +81,12 @@ pub mod config;
 
 pub mod secrets;
 
+pub mod scan;
+
+pub mod belongings;
+
+pub mod sweep;
+
 pub mod layout;
 
 mod marks;
@@ -101,5 +110,7 @@ pub mod chatlog;
 pub mod chatlog_import;
 
 pub mod linggen;
+
+mod foreign;
 
 pub mod check;

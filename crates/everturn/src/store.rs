@@ -57,6 +57,35 @@ pub fn staging_dir() -> FilePath {
     log::own(&["staging"])
 }
 
+/// Where bytes are that had to leave a file. See [`trash_dir`] for who may write there.
+#[must_use]
+pub fn quarantine_dir() -> FilePath {
+    log::own(&["quarantine"])
+}
+
+/// Where the seals of sessions are. See [`trash_dir`] for who may write there.
+#[must_use]
+pub fn seals_dir() -> FilePath {
+    log::own(&["seals"])
+}
+
+/// Where it is noted which sessions are to stay. See [`trash_dir`] for who may write there.
+#[must_use]
+pub fn pins_dir() -> FilePath {
+    log::own(&["pins"])
+}
+
+/// Where it is noted what was scrubbed. See [`trash_dir`] for who may write there.
+#[must_use]
+pub fn audit_dir() -> FilePath {
+    log::own(&["audit"])
+}
+
+/// The directories in [`OWN_DIR`] that belong to whoever uses the store.
+pub(crate) fn open_dirs() -> [FilePath; 6] {
+    [trash_dir(), staging_dir(), quarantine_dir(), seals_dir(), pins_dir(), audit_dir()]
+}
+
 /// A place for sessions: files that are read freely and changed only by [`Writer::commit`].
 pub trait Store: Send + Sync {
     /// The bytes of a file from `range.start` up to `range.end` or the end of the file.

@@ -3,6 +3,7 @@
 //! Each layout decodes what it has on the disk into these few types, so that whatever lists, shows, compares or
 //! replays sessions is written once. See [`layout`](crate::layout) for who makes them.
 
+mod account;
 mod kind;
 mod mark;
 
@@ -13,6 +14,7 @@ use crate::finding::Finding;
 use crate::names::FilePath;
 use crate::tree::Tree;
 
+pub use account::{Counts, Spent, Usage};
 pub use kind::Kind;
 pub use mark::{Mark, MarkKind, NewMark};
 
@@ -55,6 +57,18 @@ pub struct Summary {
     pub parent: Option<String>,
     /// What is wrong with it, as far as a glance can tell.
     pub findings: Vec<Finding>,
+}
+
+/// The files and directories by which one can tell that a session has changed, for whoever keeps what was read.
+///
+/// If none of them has changed, the session says what it said; names of files that are not there count as well,
+/// because they may come to be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// Where its [`Summary`] comes from.
+    pub summary: Vec<FilePath>,
+    /// Where its entries come from.
+    pub entries: Vec<FilePath>,
 }
 
 /// One thing that was said or done.

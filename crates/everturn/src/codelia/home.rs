@@ -75,7 +75,7 @@ impl Home {
     /// The home in a directory of a store.
     #[must_use]
     pub(super) fn at(store: Arc<dyn Store>, base: FilePath) -> Home {
-        Home { store, files: Files { base }, given: None }
+        Home { store, files: Files::at(base), given: None }
     }
 
     /// The index, if there is one. Nothing is made for whoever only looks.

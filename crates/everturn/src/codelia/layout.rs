@@ -8,6 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::belongings;
 use super::branch::{self, Made};
 use super::error::CodeliaError;
 use super::home::{Home, Session};
@@ -16,13 +17,14 @@ use super::names::UNKNOWN_TIME;
 use super::repair;
 use super::writer::SessionWriter;
 use crate::archive::Progress;
+use crate::belongings::Belongings;
 use crate::finding::{Code, Finding};
 use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, chain};
 use crate::names::SessionId;
 use crate::repairs::Repair;
 use crate::store::Store;
 use crate::tree::{Kind, Tree};
-use crate::view::{Branch, Forking, New, Place, Places, Summary};
+use crate::view::{Branch, Evidence, Forking, New, Place, Places, Summary};
 
 /// The layout of Codelia's sessions.
 #[derive(Debug, Clone, Copy)]
@@ -41,11 +43,9 @@ fn home(store: &Arc<dyn Store>) -> Home {
 impl Home {
     /// Where a session is: its log, or the document that it has in place of one.
     fn place(&self, session: &Session) -> Place {
-        let legacy = self.files.legacy(&session.id);
-        let path = match legacy {
-            Ok(legacy) if session.has_legacy && !session.has_log => legacy,
-            _ => session.log.clone(),
-        };
+        let only_legacy = session.has_legacy && !session.has_log;
+        let legacy = only_legacy.then(|| self.files.legacy(&session.id).ok()).flatten();
+        let path = legacy.unwrap_or_else(|| session.log.clone());
         Place { id: session.id.to_string(), path }
     }
 
@@ -153,6 +153,15 @@ impl Layout for CodeliaLayout {
         Ok((found.sessions.values().map(summary).collect(), found.findings))
     }
 
+    fn evidence(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
+        let (files, id) = (home(store).files, SessionId::parse(&place.id)?);
+        let entries = vec![files.log(&id)?, files.legacy(&id)?];
+        let [database, journal, _] = files.database_files();
+        let mut summary = vec![files.lineage(&id)?, database, journal];
+        summary.extend(entries.iter().cloned());
+        Ok(Evidence { summary, entries })
+    }
+
     fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
         Ok(Box::new(reader::SessionReader::open(home(store), &SessionId::parse(&place.id)?)?))
     }
@@ -211,6 +220,10 @@ impl Layout for CodeliaLayout {
         _progress: &mut dyn FnMut(Progress),
     ) -> Result<Branch, LayoutError> {
         Ok(branch(branch::rewind(&home(store), &SessionId::parse(&place.id)?, turn, now)?))
+    }
+
+    fn belongings(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Belongings, LayoutError> {
+        Ok(belongings::belongings(&home(store), &SessionId::parse(&place.id)?)?)
     }
 
     fn repair(
