@@ -16,6 +16,7 @@ mod context;
 mod credentials;
 mod diff;
 mod edit;
+mod export;
 mod fork;
 mod import;
 mod ls;
@@ -106,6 +107,7 @@ registry! {
     Replay => replay,
     Branches => branches,
     Stats => stats,
+    Export => export,
     Context => context,
     Scene => scene,
     Campaign => campaign,

@@ -27,6 +27,8 @@ mod sessions;
 mod settings;
 mod sources;
 mod stages;
+mod stories;
+mod target;
 mod turns;
 
 fn main() -> std::process::ExitCode {
