@@ -5,6 +5,7 @@
 
 mod append;
 mod archive;
+mod branches;
 mod campaign;
 mod check;
 mod commit;
@@ -15,6 +16,7 @@ mod context;
 mod credentials;
 mod diff;
 mod edit;
+mod export;
 mod fork;
 mod import;
 mod ls;
@@ -44,7 +46,9 @@ mod seal;
 mod settings;
 mod show;
 mod snapshot;
+mod sources;
 mod state;
+mod stats;
 mod trash;
 mod unarchive;
 mod undo;
@@ -95,11 +99,15 @@ registry! {
     Append => append,
     Edit => edit,
     Regenerate => regenerate,
+    Sources => sources,
     Ls => ls,
     Show => show,
     State => state,
     Diff => diff,
     Replay => replay,
+    Branches => branches,
+    Stats => stats,
+    Export => export,
     Context => context,
     Scene => scene,
     Campaign => campaign,

@@ -7,7 +7,6 @@ mod app;
 mod args;
 mod campaigns;
 mod changes;
-mod columns;
 mod commands;
 mod consent;
 mod error;
@@ -26,8 +25,10 @@ mod progress;
 mod replay;
 mod sessions;
 mod settings;
+mod sources;
 mod stages;
-mod transcript;
+mod stories;
+mod target;
 mod turns;
 
 fn main() -> std::process::ExitCode {

@@ -154,6 +154,14 @@ codes! {
     BadSetting = "bad-setting",
     /// A tag that should change a tool and was not understood; it stays in the text.
     OddTag = "odd-tag",
+    /// A record that follows one that is not there; it is read after the one before it.
+    DanglingParent = "dangling-parent",
+    /// A part of a message that is not there.
+    OrphanPart = "orphan-part",
+    /// A message does not say what the version of it that was chosen says.
+    ChoiceDiffers = "choice-differs",
+    /// A record that is too long to be held.
+    TooLarge = "too-large",
     /// A change of a tool has set something off, as its definition says.
     Triggered = "triggered",
 }
@@ -193,6 +201,7 @@ impl Code {
             | Code::SizeOverTarget
             | Code::MissingParent
             | Code::OrphanCall
+            | Code::ChoiceDiffers
             | Code::Triggered
             | Code::NewerVersion => Severity::Warning,
             _ => Severity::Finding,

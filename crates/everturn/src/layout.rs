@@ -35,14 +35,16 @@ use jiff::Timestamp;
 
 use crate::archive::Progress;
 use crate::belongings::Belongings;
+use crate::disk::Kind;
 use crate::finding::{Code, Finding};
 use crate::names::FilePath;
 use crate::overlay::Changes;
 use crate::repairs::Repair;
 use crate::store::Store;
+use crate::tree::Tree;
 use crate::view::{
-    Branch, Change, Entry, Forking, Mark, New, NewMark, Place, Places, Revision, Staged, State,
-    Strand, Summary, Trashed, Written,
+    Branch, Change, Counts, Entry, Evidence, Exported, Forking, Mark, New, NewMark, Place, Places,
+    Revision, Staged, State, Strand, Summary, Trashed, Usage, Written,
 };
 
 pub use error::LayoutError;
@@ -57,16 +59,35 @@ pub static ALL: &[&dyn Layout] = &[
     &crate::chatlog::ChatLayout,
 ];
 
-/// The layout of that name.
+/// The layouts of other programs, whose sessions are only ever read.
+pub static FOREIGN: &[&dyn Layout] = crate::foreign::LAYOUTS;
+
+/// The layout of that name, Everturn's own or foreign.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Layout> {
-    ALL.iter().copied().find(|layout| layout.name() == name)
+    ALL.iter().chain(FOREIGN).copied().find(|layout| layout.name() == name)
 }
 
 /// One kind of session on the disk.
 pub trait Layout: Send + Sync {
     /// Its name, as users write it.
     fn name(&self) -> &'static str;
+
+    /// Whether its sessions belong to another program, and are only ever read.
+    fn is_foreign(&self) -> bool {
+        false
+    }
+
+    /// The sessions of one file that another program wrote, going by its name and by how it begins; none, if it is no
+    /// such file.
+    fn recognise(
+        &self,
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+    ) -> Result<Vec<Place>, LayoutError> {
+        let _ = (store, file);
+        Ok(Vec::new())
+    }
 
     /// Whether it counts its sessions, and finds the id of a new one that is given none.
     fn numbers_sessions(&self) -> bool {
@@ -116,6 +137,23 @@ pub trait Layout: Send + Sync {
             parent: None,
             findings: vec![finding],
         }
+    }
+
+    /// The directory on which the agent of a session works, as its data say.
+    fn project(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+    ) -> Result<Option<String>, LayoutError> {
+        let _ = (store, place);
+        Ok(None)
+    }
+
+    /// By which files one can tell that a session has changed. Unless a layout knows better, everything at its
+    /// place.
+    fn evidence(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
+        let files = everything_at(store, &place.path)?;
+        Ok(Evidence { summary: files.clone(), entries: files, log: None })
     }
 
     /// Opens a session for reading.
@@ -276,10 +314,44 @@ pub trait Layout: Send + Sync {
         Err(self.not_offered("repairs"))
     }
 
+    /// Whether sessions of this kind note that they were exported.
+    fn notes_exports(&self) -> bool {
+        false
+    }
+
+    /// Notes in a session that it was exported.
+    fn note_export(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        exported: &Exported,
+        now: Timestamp,
+    ) -> Result<(), LayoutError> {
+        let _ = (store, place, exported, now);
+        Err(self.not_offered("notes of exports"))
+    }
+
     /// The error for what the layout does not offer.
     fn not_offered(&self, what: &'static str) -> LayoutError {
         LayoutError::NotOffered { layout: self.name(), what }
     }
+}
+
+/// A file, or a directory with everything in it.
+fn everything_at(store: &Arc<dyn Store>, path: &FilePath) -> Result<Vec<FilePath>, LayoutError> {
+    let mut found = vec![path.clone()];
+    let is_dir = store.stat(path)?.is_some_and(|stat| stat.kind == Kind::Dir);
+    let mut waiting = if is_dir { vec![path.clone()] } else { Vec::new() };
+    while let Some(dir) = waiting.pop() {
+        for entry in store.list(&dir)?.entries {
+            let path = dir.join(&entry.name);
+            if entry.kind == Kind::Dir && !entry.linked {
+                waiting.push(path.clone());
+            }
+            found.push(path);
+        }
+    }
+    Ok(found)
 }
 
 /// What is to be done about a repair.
@@ -365,10 +437,40 @@ pub trait Reader: Send {
         Ok(Vec::new())
     }
 
+    /// What the session says of itself besides its entries, as one object, in the words of its layout.
+    fn about(&self) -> Result<Tree, LayoutError> {
+        Ok(Tree::object())
+    }
+
+    /// The states that were stored with a range of turns, as they are stored, each with its turn. Nothing, if the
+    /// layout does not keep them with the turns.
+    fn snapshots(
+        &self,
+        turns: RangeInclusive<u64>,
+    ) -> Result<Option<Box<dyn Stream<Item = (u64, Tree)> + '_>>, LayoutError> {
+        let _ = turns;
+        Ok(None)
+    }
+
     /// The other ways through a session whose records form a tree. Everything else of the reader tells its main
     /// line.
     fn strands(&self) -> Result<Vec<Strand>, LayoutError> {
         Ok(Vec::new())
+    }
+
+    /// What became of the records that the session was read from, where it was read from records of others.
+    fn counts(&self) -> Option<Counts> {
+        None
+    }
+
+    /// What the session cost, where its records say so.
+    fn usage(&self) -> Option<Usage> {
+        None
+    }
+
+    /// What else is odd about the session, without which it reads as well.
+    fn remarks(&self) -> Vec<Finding> {
+        Vec::new()
     }
 
     /// The session along one of its strands, from its first turn on.

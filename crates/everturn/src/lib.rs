@@ -125,4 +125,6 @@ pub mod chatlog_import;
 
 pub mod linggen;
 
+mod foreign;
+
 pub mod check;

@@ -3,6 +3,7 @@
 //! Each layout decodes what it has on the disk into these few types, so that whatever lists, shows, compares or
 //! replays sessions is written once. See [`layout`](crate::layout) for who makes them.
 
+mod account;
 mod kind;
 mod mark;
 
@@ -13,6 +14,7 @@ use crate::finding::Finding;
 use crate::names::FilePath;
 use crate::tree::Tree;
 
+pub use account::{Counts, Spent, Usage};
 pub use kind::Kind;
 pub use mark::{Mark, MarkKind, NewMark};
 
@@ -55,6 +57,21 @@ pub struct Summary {
     pub parent: Option<String>,
     /// What is wrong with it, as far as a glance can tell.
     pub findings: Vec<Finding>,
+}
+
+/// The files and directories by which one can tell that a session has changed, for whoever keeps what was read.
+///
+/// If none of them has changed, the session says what it said; names of files that are not there count as well,
+/// because they may come to be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// Where its [`Summary`] comes from.
+    pub summary: Vec<FilePath>,
+    /// Where its entries come from.
+    pub entries: Vec<FilePath>,
+    /// The one of these to which new entries are only ever added, if there is such a one: while it becomes longer and
+    /// the others stay, the entries that were there stay what they are.
+    pub log: Option<FilePath>,
 }
 
 /// One thing that was said or done.
@@ -246,6 +263,21 @@ pub struct Strand {
     pub updated: Option<Timestamp>,
     /// What it is: the beginning of its first text, or what the records call it.
     pub title: String,
+}
+
+/// How a session was exported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exported {
+    /// The format, such as `html`.
+    pub format: String,
+    /// The style: `minimal`, `rich` or `custom`.
+    pub style: String,
+    /// Whether what is known of the session is part of it.
+    pub metadata: bool,
+    /// Whether states and their changes are part of it.
+    pub snapshots: bool,
+    /// Whether what was said out of character is part of it.
+    pub ooc: bool,
 }
 
 /// A session that was taken to another stage of its life.

@@ -12,7 +12,7 @@ use super::branch;
 use super::create::{NewCampaign, create};
 use super::error::CampaignError;
 use super::life::{Status, archived};
-use super::names::{archive_file, campaign_dir, campaigns_dir};
+use super::names::{CampaignFile, archive_file, campaign_dir, campaigns_dir};
 use super::progress;
 use super::repair::{Mending, plan_repair, repair, undo_repair};
 use super::session::{Campaign, list};
@@ -22,11 +22,11 @@ use crate::archive::Progress;
 use crate::belongings::Belongings;
 use crate::finding::{Code, Finding};
 use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain};
-use crate::names::SessionId;
+use crate::names::{FilePath, SessionId};
 use crate::repairs::{Action, Repair};
 use crate::store::{Store, StoreError};
 use crate::tree::{Kind, Tree};
-use crate::view::{Branch, Forking, New, Place, Places, Staged, Summary, Trashed};
+use crate::view::{Branch, Evidence, Forking, New, Place, Places, Staged, Summary, Trashed};
 
 pub use editor::Turn;
 
@@ -125,6 +125,22 @@ impl Layout for CampaignLayout {
         }
         summary.updated = summary.updated.or(summary.created);
         Ok(summary)
+    }
+
+    fn evidence(&self, _store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
+        if is_archive(place) {
+            let files = vec![place.path.clone()];
+            return Ok(Evidence { summary: files.clone(), entries: files, log: None });
+        }
+        let files = |files: &[CampaignFile]| -> Vec<FilePath> {
+            files.iter().map(|file| file.in_dir(&place.path)).collect()
+        };
+        let (state, log) = (CampaignFile::Campaign, CampaignFile::Log);
+        Ok(Evidence {
+            summary: files(&[state, log, CampaignFile::Lineage]),
+            entries: files(&[state, log]),
+            log: None,
+        })
     }
 
     fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {

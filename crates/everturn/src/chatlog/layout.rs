@@ -3,6 +3,7 @@
 mod editor;
 mod reader;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -31,7 +32,9 @@ use crate::overlay::Changes;
 use crate::repairs::Repair;
 use crate::store::{Store, StoreError};
 use crate::tree::Tree;
-use crate::view::{Branch, Forking, New, Place, Places, Staged, Summary, Trashed};
+use crate::view::{
+    Branch, Evidence, Exported, Forking, New, Place, Places, Staged, Summary, Trashed,
+};
 
 /// The layout of chat logs.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +58,8 @@ pub(super) fn place(path: &FilePath) -> Place {
 struct Search<'s> {
     store: &'s Arc<dyn Store>,
     found: Places,
+    /// The paths of those, because a long list is not looked through for each name.
+    known: HashSet<FilePath>,
 }
 
 impl Search<'_> {
@@ -86,7 +91,7 @@ impl Search<'_> {
                 FileKind::Dir if !entry.linked => dirs.push(path),
                 FileKind::File if is_one(&path) => {
                     let Some(path) = document_named(&path) else { continue };
-                    if !self.found.places.iter().any(|known| known.path == path) {
+                    if self.known.insert(path.clone()) {
                         self.found.places.push(place(&path));
                     }
                 }
@@ -104,7 +109,7 @@ impl Layout for ChatLayout {
 
     /// Every document below `chats/`, and those of the root itself that say that they are chat logs.
     fn places(&self, store: &Arc<dyn Store>) -> Result<Places, LayoutError> {
-        let mut search = Search { store, found: Places::default() };
+        let mut search = Search { store, found: Places::default(), known: HashSet::new() };
         search.dir(&FilePath::root(), |path| is_document(store, path).is_ok_and(|is| is));
         let mut waiting = vec![chats_dir()];
         while let Some(dir) = waiting.pop() {
@@ -150,6 +155,12 @@ impl Layout for ChatLayout {
             summary.findings.push(Finding { file, line: None, offset: None, code, message });
         }
         Ok(summary)
+    }
+
+    fn evidence(&self, _store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
+        let Files { document, journal, folded, .. } = Files::of(&place.path)?;
+        let files = vec![document, journal, folded];
+        Ok(Evidence { summary: files.clone(), entries: files, log: None })
     }
 
     fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
@@ -238,6 +249,23 @@ impl Layout for ChatLayout {
 
     fn purge(&self, store: &Arc<dyn Store>, trashed: &[Trashed]) -> Result<(), LayoutError> {
         Ok(life::purge(store, trashed)?)
+    }
+
+    fn notes_exports(&self) -> bool {
+        true
+    }
+
+    fn note_export(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        exported: &Exported,
+        now: Timestamp,
+    ) -> Result<(), LayoutError> {
+        let mut writer = ChatWriter::open(store, &place.path)?;
+        writer.note_export(exported, now)?;
+        let editor: Box<dyn Editor> = Box::new(editor::ChatEditor { writer });
+        editor.release()
     }
 
     fn repair(

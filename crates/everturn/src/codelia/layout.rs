@@ -25,7 +25,7 @@ use crate::names::SessionId;
 use crate::repairs::Repair;
 use crate::store::Store;
 use crate::tree::{Kind, Tree};
-use crate::view::{Branch, Forking, New, Place, Places, Staged, Summary, Trashed};
+use crate::view::{Branch, Evidence, Forking, New, Place, Places, Staged, Summary, Trashed};
 
 /// The layout of Codelia's sessions.
 #[derive(Debug, Clone, Copy)]
@@ -44,11 +44,9 @@ fn home(store: &Arc<dyn Store>) -> Home {
 impl Home {
     /// Where a session is: its log, or the document that it has in place of one.
     fn place(&self, session: &Session) -> Place {
-        let legacy = self.files.legacy(&session.id);
-        let path = match legacy {
-            Ok(legacy) if session.has_legacy && !session.has_log => legacy,
-            _ => session.log.clone(),
-        };
+        let only_legacy = session.has_legacy && !session.has_log;
+        let legacy = only_legacy.then(|| self.files.legacy(&session.id).ok()).flatten();
+        let path = legacy.unwrap_or_else(|| session.log.clone());
         Place { id: session.id.to_string(), path }
     }
 
@@ -154,6 +152,16 @@ impl Layout for CodeliaLayout {
             })
         };
         Ok((found.sessions.values().map(summary).collect(), found.findings))
+    }
+
+    fn evidence(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
+        let (files, id) = (home(store).files, SessionId::parse(&place.id)?);
+        let log = files.log(&id)?;
+        let entries = vec![log.clone(), files.legacy(&id)?];
+        let [database, journal, _] = files.database_files();
+        let mut summary = vec![files.lineage(&id)?, database, journal];
+        summary.extend(entries.iter().cloned());
+        Ok(Evidence { summary, entries, log: Some(log) })
     }
 
     fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {

@@ -13,7 +13,7 @@ use super::files::{Files, names};
 use super::follow::follow;
 use super::log::StoreSource;
 use super::meta::{Meta, NewSession};
-use super::names::{Document, SESSIONS, Status, archive, below};
+use super::names::{Document, Log, SESSIONS, Status, archive, below};
 use super::repair::{plan_repair, repair, undo_repair};
 use super::session::Session;
 use super::turn::Turn;
@@ -27,9 +27,11 @@ use crate::lines::{Item, Scan};
 use crate::names::{FilePath, SessionId};
 use crate::overlay::Changes;
 use crate::repairs::Repair;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, read_if_there};
 use crate::tree::{Kind, Slice, Tree};
-use crate::view::{Branch, Forking, Mark, New, NewMark, Place, Places, Staged, Summary, Trashed};
+use crate::view::{
+    Branch, Evidence, Forking, Mark, New, NewMark, Place, Places, Staged, Summary, Trashed,
+};
 
 /// The layout of game sessions.
 #[derive(Debug, Clone, Copy)]
@@ -111,6 +113,28 @@ impl Layout for GameLayout {
         }
         summary.updated = summary.updated.or(summary.created);
         Ok(summary)
+    }
+
+    fn evidence(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
+        if is_archive(place) {
+            let files = vec![place.path.clone()];
+            return Ok(Evidence { summary: files.clone(), entries: files, log: None });
+        }
+        let meta = Document::Meta.in_dir(&place.path);
+        let mut entries = vec![Log::Turns.dir(&place.path)];
+        let files = Files::list(store, &place.path)?;
+        let log = files.turns.last().filter(|(file, _)| file.last.is_none());
+        let log = log.map(|(_, path)| path.clone());
+        entries.extend(files.turns.into_iter().map(|(_, path)| path));
+        // Metadata that do not count the turns leave that to the log.
+        let counts =
+            |bytes: Vec<u8>| Meta::parse(&meta, &bytes).is_ok_and(|meta| meta.turn().is_some());
+        let counted = read_if_there(store, &meta)?.is_some_and(counts);
+        let mut summary = vec![meta];
+        if !counted {
+            summary.extend(entries.iter().cloned());
+        }
+        Ok(Evidence { summary, entries, log })
     }
 
     fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {

@@ -59,6 +59,14 @@ pub enum LayoutError {
         /// What was asked for.
         what: &'static str,
     },
+    /// The session belongs to another program.
+    #[error("sessions of {layout} belong to another program and are only read: no {what}")]
+    OnlyRead {
+        /// The layout.
+        layout: &'static str,
+        /// What was asked for.
+        what: &'static str,
+    },
 }
 
 impl LayoutError {

@@ -56,6 +56,24 @@ impl Kind {
         let known = Kind::NAMED.iter().find(|kind| kind.as_str() == name);
         known.cloned().unwrap_or_else(|| Kind::Other(name.to_owned()))
     }
+
+    /// What a model thought before it spoke.
+    #[must_use]
+    pub fn thinking() -> Kind {
+        Kind::Other("thinking".to_owned())
+    }
+
+    /// A record that a program keeps for itself and that tells a reader nothing.
+    #[must_use]
+    pub fn bookkeeping() -> Kind {
+        Kind::Other("record".to_owned())
+    }
+
+    /// Whether an entry of this kind is left out where people read.
+    #[must_use]
+    pub fn is_bookkeeping(&self) -> bool {
+        *self == Kind::bookkeeping()
+    }
 }
 
 impl fmt::Display for Kind {

@@ -147,7 +147,7 @@ impl SessionIndex for SqliteIndex {
     fn rows(&self) -> Result<Vec<Row>, IndexError> {
         let connection = self.locked();
         let read = || -> rusqlite::Result<Vec<Row>> {
-            let mut rows = connection.prepare(&self.select("ORDER BY updated_at DESC"))?;
+            let mut rows = connection.prepare(&self.select(""))?;
             rows.query_map([], row_of)?.collect()
         };
         read().map_err(failed("read"))

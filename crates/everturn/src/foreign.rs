@@ -1,0 +1,249 @@
+//! Sessions of other programs, which are only ever read.
+//!
+//! ```text
+//! their files -> survey: where each record is -> weave: main line and strands -> entries, when they are asked for
+//! ```
+//!
+//! Each program is a [`Format`] in a file of its own, with a line in [`LAYOUTS`]. A format says which files are its
+//! own, which records they hold and whom each of them follows, and what a record tells. Everything else is the same for
+//! all: records are put into one main line and strands ([`weave`]), shown in the common view ([`reader`]), and
+//! counted. The first pass keeps a few numbers of each record; what it says is read when somebody wants to see it.
+//!
+//! Invariant: nothing here writes. Every record is in exactly one line, or is a finding.
+
+mod aider;
+mod blocks;
+mod claude;
+mod codex;
+mod element;
+mod fetch;
+mod gemini;
+mod glance;
+mod goose;
+mod opencode;
+mod pi;
+mod reader;
+mod record;
+mod sillytavern;
+mod survey;
+mod walk;
+mod weave;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::finding::Finding;
+use crate::layout::{Layout, LayoutError, Reader};
+use crate::names::FilePath;
+use crate::store::{Store, StoreError};
+use crate::tree::Tree;
+use crate::view::{Place, Places, Summary};
+
+use fetch::{Fetch, Window};
+use record::Draft;
+use survey::Survey;
+
+/// The layouts of other programs.
+pub(crate) static LAYOUTS: &[&dyn Layout] = &[
+    &Foreign(&claude::ClaudeCode),
+    &Foreign(&codex::Codex),
+    &Foreign(&gemini::GeminiCli),
+    &Foreign(&sillytavern::SillyTavern),
+    &Foreign(&pi::Pi),
+    &Foreign(&opencode::OpenCode),
+    &Foreign(&goose::Goose),
+    &Foreign(&aider::Aider),
+];
+
+/// Whether a file belongs to a program, going by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    Yes,
+    /// How it begins must tell.
+    Perhaps,
+    No,
+}
+
+/// How a program keeps its sessions.
+trait Format: Send + Sync + 'static {
+    /// The name of the layout.
+    const NAME: &'static str;
+
+    /// How many directories deep its files are, seen from the directory that it calls its own.
+    const DEPTH: usize;
+
+    /// Whether sessions may be in a directory.
+    fn enters(&self, dir: &FilePath) -> bool {
+        let _ = dir;
+        true
+    }
+
+    /// Whether a file is one of its sessions, going by its path below the root.
+    fn fits(&self, path: &FilePath) -> Fit;
+
+    /// Whether a file is one of its sessions, going by how it begins.
+    fn knows(&self, path: &FilePath, head: &glance::Head) -> bool;
+
+    /// The sessions of a file.
+    fn places(&self, store: &Arc<dyn Store>, file: &FilePath) -> Result<Vec<Place>, LayoutError> {
+        let _ = store;
+        Ok(vec![Place { id: self.file_id(file), path: file.clone() }])
+    }
+
+    /// The id of the session in a file, going by its name.
+    fn file_id(&self, file: &FilePath) -> String {
+        stem(file)
+    }
+
+    /// The first pass over a session.
+    fn survey(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Survey, LayoutError>;
+
+    /// What can be said of a session without reading all of it.
+    fn glance(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Glance, LayoutError> {
+        Ok(Glance::of(&self.survey(store, place)?))
+    }
+
+    /// Whoever reads records again.
+    fn fetch(
+        &self,
+        store: &Arc<dyn Store>,
+        files: &[FilePath],
+    ) -> Result<Box<dyn Fetch>, LayoutError> {
+        Ok(Box::new(Window::new(store, files)))
+    }
+
+    /// A record as it is shown, where it holds others that are shown by themselves.
+    fn shown(&self, record: Tree) -> Tree {
+        record
+    }
+
+    /// The id of a record.
+    fn id(&self, record: &Tree) -> Option<String>;
+
+    /// What a record tells: at least one thing.
+    fn drafts(&self, record: &Tree) -> Vec<Draft>;
+}
+
+/// What is said of a session in a list.
+#[derive(Debug, Clone, Default)]
+struct Glance {
+    title: Option<String>,
+    created: Option<Timestamp>,
+    updated: Option<Timestamp>,
+    turns: Option<u64>,
+    parent: Option<String>,
+    /// Whether a helper of the program talks here, on behalf of another session.
+    is_helper: bool,
+    findings: Vec<Finding>,
+}
+
+impl Glance {
+    fn of(survey: &Survey) -> Glance {
+        Glance {
+            title: survey.title.clone(),
+            created: survey.created,
+            updated: survey.updated,
+            turns: Some(survey.turns()),
+            parent: survey.parent.clone(),
+            is_helper: false,
+            findings: survey.findings.clone(),
+        }
+    }
+}
+
+/// The name of a file without what follows its last dot.
+fn stem(file: &FilePath) -> String {
+    let name = file.as_str().rsplit('/').next().unwrap_or_default();
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_owned()
+}
+
+/// A format as a layout.
+struct Foreign<F: 'static>(&'static F);
+
+impl<F: Format> Foreign<F> {
+    fn is_ours(
+        &self,
+        store: &Arc<dyn Store>,
+        path: &FilePath,
+        fit: Fit,
+    ) -> Result<bool, LayoutError> {
+        match fit {
+            Fit::Yes => Ok(true),
+            Fit::No => Ok(false),
+            Fit::Perhaps => Ok(self.0.knows(path, &glance::Head::read(store, path)?)),
+        }
+    }
+}
+
+impl<F: Format> Layout for Foreign<F> {
+    fn name(&self) -> &'static str {
+        F::NAME
+    }
+
+    fn is_foreign(&self) -> bool {
+        true
+    }
+
+    fn recognise(
+        &self,
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+    ) -> Result<Vec<Place>, LayoutError> {
+        // Under a name of its own a file must still begin as the program would begin it.
+        let fit = match self.0.fits(file) {
+            Fit::No => Fit::No,
+            Fit::Yes | Fit::Perhaps => Fit::Perhaps,
+        };
+        if self.is_ours(store, file, fit)? { self.0.places(store, file) } else { Ok(Vec::new()) }
+    }
+
+    fn places(&self, store: &Arc<dyn Store>) -> Result<Places, LayoutError> {
+        let walked = walk::walk(store, F::DEPTH, |dir| self.0.enters(dir), |path| self.0.fits(path))?;
+        let mut places = Places { places: Vec::new(), findings: walked.findings };
+        for (path, fit) in walked.files {
+            let found = self.is_ours(store, &path, fit).and_then(|is| match is {
+                true => self.0.places(store, &path),
+                false => Ok(Vec::new()),
+            });
+            match found {
+                Ok(found) => places.places.extend(found),
+                Err(LayoutError::Store(StoreError::Missing { .. })) => {}
+                Err(error) => {
+                    let place = Place { id: self.0.file_id(&path), path };
+                    places.findings.extend(self.unreadable(&place, &error).findings);
+                }
+            }
+        }
+        Ok(places)
+    }
+
+    fn summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
+        let glance = self.0.glance(store, place)?;
+        Ok(Summary {
+            place: place.clone(),
+            layout: F::NAME,
+            title: glance.title.unwrap_or_else(|| place.id.clone()),
+            created: glance.created,
+            updated: glance.updated,
+            status: if glance.is_helper { "helper" } else { "active" }.to_owned(),
+            turns: glance.turns,
+            parent: glance.parent,
+            findings: glance.findings,
+        })
+    }
+
+    fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
+        let survey = Arc::new(self.0.survey(store, place)?);
+        Ok(Box::new(reader::SessionReader {
+            format: self.0,
+            store: Arc::clone(store),
+            survey,
+            line: 0,
+        }))
+    }
+
+    fn not_offered(&self, what: &'static str) -> LayoutError {
+        LayoutError::OnlyRead { layout: F::NAME, what }
+    }
+}

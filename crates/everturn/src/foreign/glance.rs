@@ -1,0 +1,110 @@
+//! Sessions at a glance: how a file begins and ends.
+
+use std::sync::Arc;
+
+use super::record::{Look, Role};
+use super::survey::{Survey, title};
+use super::Glance;
+use crate::game::StoreSource;
+use crate::layout::LayoutError;
+use crate::lines::{Item, Scan};
+use crate::names::FilePath;
+use crate::store::{Store, StoreError};
+use crate::tree::Tree;
+
+/// A file that is no longer than this is read whole for a list; of a longer one only both ends are.
+const WHOLE: u64 = 128 << 10;
+
+/// How many bytes of each end are read, and how many records of them are looked at.
+const END: u64 = 64 << 10;
+const RECORDS: usize = 200;
+
+/// How a file begins.
+pub(super) struct Head {
+    /// Its first bytes.
+    pub(super) bytes: Vec<u8>,
+    /// Its first few records, if it has lines of them.
+    pub(super) records: Vec<Tree>,
+}
+
+impl Head {
+    pub(super) fn read(store: &Arc<dyn Store>, file: &FilePath) -> Result<Head, LayoutError> {
+        let mut bytes = store.read(file, 0..END)?;
+        let mut records = records(&bytes, file, 10)?;
+        let is_lines = file.as_str().ends_with(".jsonl");
+        if is_lines && records.is_empty() && bytes.len() as u64 == END {
+            // A first line may be long.
+            bytes = store.read(file, 0..END * 64)?;
+            records = self::records(&bytes, file, 10)?;
+        }
+        Ok(Head { bytes, records })
+    }
+
+    /// The text with which the file begins.
+    pub(super) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+
+    /// Whether one of the first records is like this.
+    pub(super) fn any(&self, is: impl Fn(&Tree) -> bool) -> bool {
+        self.records.iter().any(is)
+    }
+}
+
+/// The first records of some bytes.
+fn records(bytes: &[u8], file: &FilePath, most: usize) -> Result<Vec<Tree>, LayoutError> {
+    let scan = Scan::new(bytes, file.clone()).forward().map_err(StoreError::io("read", file))?;
+    let mut records = Vec::new();
+    for item in scan {
+        let Item::Record(record) = item.map_err(StoreError::io("read", file))? else { continue };
+        if let Some(text) = record.text().filter(|text| text.starts_with('{')) {
+            records.push(Tree::trusted(text.into(), 0..text.len()).opened());
+            if records.len() == most {
+                break;
+            }
+        }
+    }
+    Ok(records)
+}
+
+/// What is said of a file of lines in a list: all of it if it is short, else what its two ends tell. `name` names a
+/// session by a record that gives it a name.
+pub(super) fn of_lines(
+    store: &Arc<dyn Store>,
+    file: &FilePath,
+    survey: impl FnOnce() -> Result<Survey, LayoutError>,
+    look: impl Fn(&Tree) -> Look,
+    name: impl Fn(&Tree) -> Option<String>,
+) -> Result<Glance, LayoutError> {
+    let length = store.stat(file)?.ok_or_else(|| StoreError::Missing { path: file.clone() })?.len;
+    if length <= WHOLE {
+        return Ok(Glance::of(&survey()?));
+    }
+    let mut glance = Glance::default();
+    for record in records(&store.read(file, 0..END)?, file, RECORDS)? {
+        let look = look(&record);
+        glance.created = glance.created.or(look.time);
+        if look.role == Role::Prompt && glance.title.is_none() {
+            glance.title = look.drafts.first().and_then(|draft| title(&draft.text));
+        }
+        glance.title = name(&record).or(glance.title);
+    }
+    let scan = Scan::new(StoreSource::open(store, file)?, file.clone()).largest_text(END * 16);
+    let scan = scan.reverse().map_err(StoreError::io("read", file))?;
+    let mut left = END * 4;
+    let mut named = None;
+    for item in scan {
+        let Item::Record(record) = item.map_err(StoreError::io("read", file))? else { continue };
+        left = left.saturating_sub(record.length);
+        if let Some(text) = record.text() {
+            let tree = Tree::trusted(text.into(), 0..text.len()).opened();
+            glance.updated = glance.updated.max(look(&tree).time);
+            named = named.or_else(|| name(&tree));
+        }
+        if left == 0 || (glance.updated.is_some() && left < END * 3) {
+            break;
+        }
+    }
+    glance.title = named.or(glance.title);
+    Ok(glance)
+}

@@ -1,0 +1,77 @@
+//! Finding the files of other programs below a root.
+
+use std::sync::Arc;
+
+use super::Fit;
+use crate::disk::Kind;
+use crate::finding::{Code, Finding};
+use crate::layout::LayoutError;
+use crate::names::FilePath;
+use crate::store::{OWN_DIR, Store, StoreError};
+
+/// The most directories that are looked at: whoever names a whole disk as a root is told so.
+const MOST_DIRS: usize = 20_000;
+
+/// Files that may be sessions, and what could not be looked at.
+#[derive(Default)]
+pub(super) struct Walked {
+    pub(super) files: Vec<(FilePath, Fit)>,
+    pub(super) findings: Vec<Finding>,
+}
+
+fn finding(file: &FilePath, code: Code, message: String) -> Finding {
+    Finding { file: file.clone(), line: None, offset: None, code, message }
+}
+
+/// Directories that hold no sessions, and much else.
+fn is_passed_over(name: &str) -> bool {
+    matches!(name, OWN_DIR | ".git" | "node_modules" | "target" | "backups" | "thumbnails")
+}
+
+/// Looks for files in a root, so many directories deep.
+pub(super) fn walk(
+    store: &Arc<dyn Store>,
+    depth: usize,
+    enters: impl Fn(&FilePath) -> bool,
+    fits: impl Fn(&FilePath) -> Fit,
+) -> Result<Walked, LayoutError> {
+    let mut walked = Walked::default();
+    let mut waiting = vec![(FilePath::root(), 0)];
+    let mut seen = 0;
+    while let Some((dir, level)) = waiting.pop() {
+        seen += 1;
+        if seen > MOST_DIRS {
+            let message = "there are too many directories here; name the one that has the sessions";
+            walked.findings.push(finding(&dir, Code::Unreadable, message.to_owned()));
+            break;
+        }
+        let listing = match store.list(&dir) {
+            Ok(listing) => listing,
+            // Somebody may have removed it meanwhile.
+            Err(StoreError::Missing { .. }) if !dir.is_root() => continue,
+            Err(error) if dir.is_root() => return Err(error.into()),
+            Err(error) => {
+                let message = format!("cannot be read: {}", crate::layout::chain(&error));
+                walked.findings.push(finding(&dir, Code::Unreadable, message));
+                continue;
+            }
+        };
+        for entry in listing.entries {
+            let path = dir.join(&entry.name);
+            match entry.kind {
+                Kind::Dir if level < depth && !entry.linked => {
+                    if !is_passed_over(entry.name.as_str()) && enters(&path) {
+                        waiting.push((path, level + 1));
+                    }
+                }
+                Kind::File => match fits(&path) {
+                    Fit::No => {}
+                    fit => walked.files.push((path, fit)),
+                },
+                _ => {}
+            }
+        }
+    }
+    walked.files.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(walked)
+}

@@ -1,0 +1,135 @@
+//! What a session cost, and what became of the records that it was read from.
+
+/// What became of the records of a session. `read` is always the sum of `kept`, `repaired` and `quarantined`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Everything that was found, whether it could be used or not.
+    pub read: u64,
+    /// Records that are shown as they are.
+    pub kept: u64,
+    /// Records that had to be put right first, such as one that shared its line with another.
+    pub repaired: u64,
+    /// What is no record or could not be held; each is a finding.
+    pub quarantined: u64,
+    /// How many of those kept or repaired say again what others say, and stand aside from the main line.
+    pub hidden: u64,
+}
+
+impl Counts {
+    /// The counts of so many good records, of which some were repaired, and so much that is none.
+    #[must_use]
+    pub fn of(records: u64, repaired: u64, quarantined: u64, hidden: u64) -> Counts {
+        let repaired = repaired.min(records);
+        let read = records + quarantined;
+        Counts { read, kept: records - repaired, repaired, quarantined, hidden }
+    }
+
+    /// Adds those of another session.
+    pub fn add(&mut self, other: Counts) {
+        let Counts { read, kept, repaired, quarantined, hidden } = other;
+        self.read += read;
+        self.kept += kept;
+        self.repaired += repaired;
+        self.quarantined += quarantined;
+        self.hidden += hidden;
+    }
+}
+
+/// What models were paid for.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Spent {
+    /// How many answers of a model there were, where that is known.
+    pub answers: u64,
+    /// Tokens that were read by a model for the first time.
+    pub input: u64,
+    /// Tokens that it wrote, with those of its reasoning.
+    pub output: u64,
+    /// Tokens that it had read before and took from its cache.
+    pub cache_read: u64,
+    /// Tokens that were put into the cache.
+    pub cache_write: u64,
+    /// The part of `output` that is reasoning, where it is told apart.
+    pub reasoning: u64,
+    /// The price in dollars, where the session says it.
+    pub cost: Option<f64>,
+}
+
+impl Spent {
+    /// Adds what else was spent.
+    pub fn add(&mut self, other: &Spent) {
+        self.answers += other.answers;
+        self.input += other.input;
+        self.output += other.output;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+        self.reasoning += other.reasoning;
+        if let Some(cost) = other.cost {
+            self.cost = Some(self.cost.unwrap_or_default() + cost);
+        }
+    }
+
+    /// All tokens together.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        self.input + self.output + self.cache_read + self.cache_write
+    }
+}
+
+/// What a session cost: each answer of a model once, however often its records repeat it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Usage {
+    /// What was spent, by the names of the models, sorted.
+    pub models: Vec<(String, Spent)>,
+}
+
+impl Usage {
+    /// All models together.
+    #[must_use]
+    pub fn total(&self) -> Spent {
+        let mut total = Spent::default();
+        self.models.iter().for_each(|(_, spent)| total.add(spent));
+        total
+    }
+
+    /// Adds what a model cost.
+    pub fn spend(&mut self, model: &str, spent: &Spent) {
+        match self.models.binary_search_by(|(name, _)| name.as_str().cmp(model)) {
+            Ok(at) => {
+                if let Some((_, sum)) = self.models.get_mut(at) {
+                    sum.add(spent);
+                }
+            }
+            Err(at) => self.models.insert(at, (model.to_owned(), *spent)),
+        }
+    }
+
+    /// Adds what another session cost.
+    pub fn add(&mut self, other: &Usage) {
+        other.models.iter().for_each(|(model, spent)| self.spend(model, spent));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_read_is_kept_repaired_or_set_aside() {
+        let mut counts = Counts::of(10, 2, 3, 4);
+        assert_eq!((counts.read, counts.kept, counts.repaired, counts.quarantined), (13, 8, 2, 3));
+        counts.add(Counts::of(1, 5, 0, 0));
+        assert_eq!((counts.read, counts.kept, counts.repaired, counts.quarantined), (14, 8, 3, 3));
+    }
+
+    #[test]
+    fn models_are_summed_by_name() {
+        let spent = |output, cost| Spent { output, cost, ..Spent::default() };
+        let mut usage = Usage::default();
+        usage.spend("b", &spent(1, None));
+        usage.spend("a", &spent(2, Some(0.5)));
+        usage.spend("b", &spent(4, Some(0.25)));
+        let names: Vec<&str> = usage.models.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!((usage.total().output, usage.total().cost), (7, Some(0.75)));
+    }
+}

@@ -1,0 +1,8 @@
+//! Sessions of other programs: every oddity of their files, made by generators of our own.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod claude;
+mod damage;
+mod support;
