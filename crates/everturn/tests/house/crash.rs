@@ -6,7 +6,7 @@ use everturn::disk::sim::SimDisk;
 use everturn::layout::{LayoutError, Stage};
 use everturn::retention::{Policy, apply, candidates, pin, plan};
 use everturn::scan::Rules;
-use everturn::scrub::{originals, purge, scrub, take_back};
+use everturn::scrub::{Doomed, originals, purge, scrub, take_back};
 use everturn::seal::{seal, verify};
 use everturn::store::Store;
 use jiff::ToSpan;
@@ -38,8 +38,9 @@ const OPS: &[Op] = &[
         let place = kind.place(store)?;
         let failed =
             |error: everturn::scrub::ScrubError| LayoutError::Request { what: error.to_string() };
-        let doomed = originals(store, kind.layout(), &place).map_err(failed)?;
-        purge(store, kind.layout(), &place, &doomed).map_err(failed)
+        let (layout, place) = (kind.layout(), &place);
+        let originals = originals(store, layout, place).map_err(failed)?;
+        purge(store, &[Doomed { layout, place, originals }]).map_err(failed)
     },
     |kind, store| pin(store, kind.layout(), &kind.place(store)?, at(30)).map(drop),
     |kind, store| everturn::retention::unpin(store, kind.layout(), &kind.place(store)?).map(drop),
