@@ -18,6 +18,7 @@ mod game;
 mod campaign;
 mod chatlog;
 mod homes;
+mod secrets;
 
 mod machine;
 mod report;

@@ -318,9 +318,7 @@ impl Context {
             id => choose_by_id(candidates, id),
         };
         match chosen {
-            Chosen::One((root, layout, place)) => {
-                Found { root, layout, place }.with(access)
-            }
+            Chosen::One((root, layout, place)) => Found { root, layout, place }.with(access),
             Chosen::Several(places) => Err(ambiguous(id, &places)),
             Chosen::None(others) => {
                 // The session may be where nobody could look.
@@ -496,7 +494,8 @@ impl Context {
             summary.updated.is_some() && kind.is_none_or(|kind| kind == summary.layout)
         };
         let newest = listed.summaries.into_iter().find(|(_, summary)| wanted(summary));
-        let newest = newest.and_then(|(root, new)| Some((root, layout::find(new.layout)?, new.place)));
+        let newest =
+            newest.and_then(|(root, new)| Some((root, layout::find(new.layout)?, new.place)));
         Ok(newest.map_or_else(|| Chosen::None(Vec::new()), Chosen::One))
     }
 

@@ -322,7 +322,8 @@ impl Surveyor {
         let is_hidden = |node: &&Node| matches!(node.placing, Placing::Apart(_));
         let repaired = records.clone().filter(|node| node.is_repaired).count() as u64;
         let (count, hidden) = (records.clone().count(), records.filter(is_hidden).count());
-        self.survey.counts = Counts::of(count as u64 + self.extra, repaired, self.quarantined, hidden as u64);
+        self.survey.counts =
+            Counts::of(count as u64 + self.extra, repaired, self.quarantined, hidden as u64);
         self.survey
     }
 
