@@ -8,6 +8,7 @@ mod args;
 mod campaigns;
 mod changes;
 mod commands;
+mod consent;
 mod error;
 mod exit;
 mod faults;
@@ -24,7 +25,10 @@ mod progress;
 mod replay;
 mod sessions;
 mod settings;
+mod sources;
 mod stages;
+mod stories;
+mod target;
 mod turns;
 
 fn main() -> std::process::ExitCode {
