@@ -157,7 +157,7 @@ impl Dice {
         let length = self.below(120);
         let pick = |dice: &mut Self| {
             let block = usize::try_from(dice.below(BLOCKS.len() as u64)).unwrap();
-            let (start, size) = BLOCKS[block];
+            let (start, size) = BLOCKS.get(block).copied().unwrap();
             if dice.below(6) == 0 {
                 return ' ';
             }
