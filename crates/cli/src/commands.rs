@@ -16,6 +16,7 @@ mod context;
 mod credentials;
 mod diff;
 mod edit;
+mod export;
 mod fork;
 mod import;
 mod ls;
@@ -25,6 +26,7 @@ mod mission;
 mod new;
 mod pause;
 mod permissions;
+mod pin;
 mod plan;
 mod play;
 mod project;
@@ -34,9 +36,13 @@ mod repair;
 mod replay;
 mod restore;
 mod resume;
+mod retention;
 mod rewind;
 mod run;
+mod scan;
 mod scene;
+mod scrub;
+mod seal;
 mod settings;
 mod show;
 mod snapshot;
@@ -46,6 +52,8 @@ mod stats;
 mod trash;
 mod unarchive;
 mod undo;
+mod unpin;
+mod verify;
 
 use std::path::PathBuf;
 
@@ -99,6 +107,7 @@ registry! {
     Replay => replay,
     Branches => branches,
     Stats => stats,
+    Export => export,
     Context => context,
     Scene => scene,
     Campaign => campaign,
@@ -116,6 +125,9 @@ registry! {
     Trash => trash,
     Restore => restore,
     Purge => purge,
+    Retention => retention,
+    Pin => pin,
+    Unpin => unpin,
     Config => config,
     Credentials => credentials,
     Run => run,
@@ -125,6 +137,10 @@ registry! {
     Permissions => permissions,
     Check => check,
     Repair => repair,
+    Scan => scan,
+    Scrub => scrub,
+    Seal => seal,
+    Verify => verify,
     Import => import,
     Commit => commit,
     Completions => completions,

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use clap::builder::Styles;
 
 use crate::exit::Exit;
+use crate::output::drives_screen;
 
 /// Why a command stopped early.
 #[derive(Debug)]
@@ -88,12 +89,12 @@ impl fmt::Display for Error {
     }
 }
 
-/// Escapes control characters: a message may quote a file, which must neither break the line nor
+/// Escapes what drives the screen: a message may quote a file, which must neither break the line nor
 /// drive the terminal.
 fn one_line(text: &impl ToString) -> String {
     let mut line = String::new();
     for character in text.to_string().chars() {
-        if character.is_control() {
+        if drives_screen(character) {
             line.extend(character.escape_default());
         } else {
             line.push(character);

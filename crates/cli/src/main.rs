@@ -7,8 +7,8 @@ mod app;
 mod args;
 mod campaigns;
 mod changes;
-mod columns;
 mod commands;
+mod consent;
 mod error;
 mod exit;
 mod faults;
@@ -27,7 +27,8 @@ mod sessions;
 mod settings;
 mod sources;
 mod stages;
-mod transcript;
+mod stories;
+mod target;
 mod turns;
 
 fn main() -> std::process::ExitCode {

@@ -44,11 +44,27 @@ impl Output {
     }
 }
 
-/// Text that somebody else wrote, for people: control characters must not drive the terminal.
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stdout.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stdout.flush()
+    }
+}
+
+/// Whether a character does something to the screen other than being shown there: control characters drive the
+/// terminal, and some others turn the text around them the other way round.
+pub(crate) fn drives_screen(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Text that somebody else wrote, for people: it must do nothing to the screen but be there.
 pub(crate) fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
-        if character.is_control() && !matches!(character, '\n' | '\t') {
+        if drives_screen(character) && !matches!(character, '\n' | '\t') {
             shown.extend(character.escape_default());
         } else {
             shown.push(character);
@@ -75,4 +91,20 @@ pub(crate) fn choose_colour(choice: ColorChoice) {
         ColorChoice::Never => anstream::ColorChoice::Never,
     }
     .write_global();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_does_nothing_to_the_screen() {
+        let check = |text: &str, expect: &str| assert_eq!(harmless(text), expect);
+        check("Grüße, 你好,\n\tשלום", "Grüße, 你好,\n\tשלום");
+        check("\u{1b}[31mred\u{7}", "\\u{1b}[31mred\\u{7}");
+        check("user\u{202e}nimda", "user\\u{202e}nimda");
+        check("\u{2066}isolated\u{2069}", "\\u{2066}isolated\\u{2069}");
+        // A mark that only says how its neighbours run is part of many texts.
+        check("שלום\u{200f}!", "שלום\u{200f}!");
+    }
 }

@@ -21,6 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod belongings;
 mod branch;
 mod check;
 mod configuration;
@@ -30,6 +31,7 @@ mod home;
 mod index;
 mod layout;
 mod legacy;
+mod life;
 mod log;
 mod message;
 mod names;

@@ -214,7 +214,12 @@ fn stem(file: &FilePath) -> String {
 struct Foreign<F: 'static>(&'static F);
 
 impl<F: Format> Foreign<F> {
-    fn is_ours(&self, store: &Arc<dyn Store>, path: &FilePath, fit: Fit) -> Result<bool, LayoutError> {
+    fn is_ours(
+        &self,
+        store: &Arc<dyn Store>,
+        path: &FilePath,
+        fit: Fit,
+    ) -> Result<bool, LayoutError> {
         match fit {
             Fit::Yes => Ok(true),
             Fit::No => Ok(false),
@@ -247,7 +252,11 @@ impl<F: Format> Layout for Foreign<F> {
         true
     }
 
-    fn recognise(&self, store: &Arc<dyn Store>, file: &FilePath) -> Result<Vec<Place>, LayoutError> {
+    fn recognise(
+        &self,
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+    ) -> Result<Vec<Place>, LayoutError> {
         // Under a name of its own a file must still begin as the program would begin it.
         let fit = match self.0.fits(file) {
             Fit::No => Fit::No,
@@ -293,7 +302,12 @@ impl<F: Format> Layout for Foreign<F> {
 
     fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
         let survey = Arc::new(self.0.survey(store, place)?);
-        Ok(Box::new(reader::SessionReader { format: self.0, store: Arc::clone(store), survey, line: 0 }))
+        Ok(Box::new(reader::SessionReader {
+            format: self.0,
+            store: Arc::clone(store),
+            survey,
+            line: 0,
+        }))
     }
 
     fn not_offered(&self, what: &'static str) -> LayoutError {

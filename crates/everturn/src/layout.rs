@@ -34,13 +34,17 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::archive::Progress;
+use crate::belongings::Belongings;
+use crate::disk::Kind;
 use crate::finding::{Code, Finding};
 use crate::names::FilePath;
+use crate::overlay::Changes;
 use crate::repairs::Repair;
 use crate::store::Store;
+use crate::tree::Tree;
 use crate::view::{
-    Branch, Change, Counts, Entry, Forking, Mark, New, NewMark, Place, Places, Revision, Staged,
-    State, Strand, Summary, Trashed, Usage, Written,
+    Branch, Change, Counts, Entry, Evidence, Exported, Forking, Mark, New, NewMark, Place, Places,
+    Revision, Staged, State, Strand, Summary, Trashed, Usage, Written,
 };
 
 pub use error::LayoutError;
@@ -76,7 +80,11 @@ pub trait Layout: Send + Sync {
 
     /// The sessions of one file that another program wrote, going by its name and by how it begins; none, if it is no
     /// such file.
-    fn recognise(&self, store: &Arc<dyn Store>, file: &FilePath) -> Result<Vec<Place>, LayoutError> {
+    fn recognise(
+        &self,
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+    ) -> Result<Vec<Place>, LayoutError> {
         let _ = (store, file);
         Ok(Vec::new())
     }
@@ -129,6 +137,23 @@ pub trait Layout: Send + Sync {
             parent: None,
             findings: vec![finding],
         }
+    }
+
+    /// The directory on which the agent of a session works, as its data say.
+    fn project(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+    ) -> Result<Option<String>, LayoutError> {
+        let _ = (store, place);
+        Ok(None)
+    }
+
+    /// By which files one can tell that a session has changed. Unless a layout knows better, everything at its
+    /// place.
+    fn evidence(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
+        let files = everything_at(store, &place.path)?;
+        Ok(Evidence { summary: files.clone(), entries: files, log: None })
     }
 
     /// Opens a session for reading.
@@ -218,6 +243,47 @@ pub trait Layout: Send + Sync {
         Err(self.not_offered(stage.doing()))
     }
 
+    /// What belongs to a session on the disk.
+    fn belongings(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Belongings, LayoutError> {
+        let _ = store;
+        Ok(Belongings::of(place))
+    }
+
+    /// Where a session would be that is in an archive, if `place` is one.
+    fn shelved(&self, place: &Place) -> Option<Place> {
+        let _ = place;
+        None
+    }
+
+    /// A name of a session that it keeps when it is paused, completed or archived, and that no other has.
+    fn lasting_name(&self, place: &Place) -> String {
+        place.path.to_string()
+    }
+
+    /// Makes true again what follows from files of the session at `root` that are about to get new contents:
+    /// checksums, indexes.
+    fn follow(
+        &self,
+        store: &Arc<dyn Store>,
+        root: &FilePath,
+        changes: &mut Changes,
+    ) -> Result<(), LayoutError> {
+        let _ = (store, root, changes);
+        Ok(())
+    }
+
+    /// Tells an index that no commit writes what the files of a session say by now.
+    fn retell(&self, store: &Arc<dyn Store>, place: &Place) -> Result<(), LayoutError> {
+        let _ = (store, place);
+        Ok(())
+    }
+
+    /// Overwrites what such an index remembers of what it was told before.
+    fn forget(&self, store: &Arc<dyn Store>, place: &Place) -> Result<(), LayoutError> {
+        let _ = (store, place);
+        Ok(())
+    }
+
     /// What sessions of this kind are in the trash.
     fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {
         let _ = store;
@@ -248,10 +314,44 @@ pub trait Layout: Send + Sync {
         Err(self.not_offered("repairs"))
     }
 
+    /// Whether sessions of this kind note that they were exported.
+    fn notes_exports(&self) -> bool {
+        false
+    }
+
+    /// Notes in a session that it was exported.
+    fn note_export(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        exported: &Exported,
+        now: Timestamp,
+    ) -> Result<(), LayoutError> {
+        let _ = (store, place, exported, now);
+        Err(self.not_offered("notes of exports"))
+    }
+
     /// The error for what the layout does not offer.
     fn not_offered(&self, what: &'static str) -> LayoutError {
         LayoutError::NotOffered { layout: self.name(), what }
     }
+}
+
+/// A file, or a directory with everything in it.
+fn everything_at(store: &Arc<dyn Store>, path: &FilePath) -> Result<Vec<FilePath>, LayoutError> {
+    let mut found = vec![path.clone()];
+    let is_dir = store.stat(path)?.is_some_and(|stat| stat.kind == Kind::Dir);
+    let mut waiting = if is_dir { vec![path.clone()] } else { Vec::new() };
+    while let Some(dir) = waiting.pop() {
+        for entry in store.list(&dir)?.entries {
+            let path = dir.join(&entry.name);
+            if entry.kind == Kind::Dir && !entry.linked {
+                waiting.push(path.clone());
+            }
+            found.push(path);
+        }
+    }
+    Ok(found)
 }
 
 /// What is to be done about a repair.
@@ -335,6 +435,21 @@ pub trait Reader: Send {
     /// The marks, in the order of their turns. A layout that has no marks has none.
     fn marks(&self) -> Result<Vec<Mark>, LayoutError> {
         Ok(Vec::new())
+    }
+
+    /// What the session says of itself besides its entries, as one object, in the words of its layout.
+    fn about(&self) -> Result<Tree, LayoutError> {
+        Ok(Tree::object())
+    }
+
+    /// The states that were stored with a range of turns, as they are stored, each with its turn. Nothing, if the
+    /// layout does not keep them with the turns.
+    fn snapshots(
+        &self,
+        turns: RangeInclusive<u64>,
+    ) -> Result<Option<Box<dyn Stream<Item = (u64, Tree)> + '_>>, LayoutError> {
+        let _ = turns;
+        Ok(None)
     }
 
     /// The other ways through a session whose records form a tree. Everything else of the reader tells its main

@@ -23,7 +23,14 @@
 //! - [`home`]: where a program keeps its files.
 //! - [`config`]: settings in layers, and which layer a value comes from.
 //! - [`secrets`]: keys and tokens, kept to their owner and never shown.
+//! - [`scan`]: keys, tokens and passwords in text, found and replaced.
+//! - [`belongings`]: the files of a session, with copies of them.
+//! - [`sweep`]: secrets in files, archives too.
 //! - [`layout`]: the kinds of sessions there are, behind one shape.
+//! - [`overlay`]: a store as it would be after changes.
+//! - [`seal`]: chains of hashes over sessions, by which later changes are found.
+//! - [`scrub`]: secrets taken out of sessions, with originals kept until they are purged.
+//! - [`retention`]: which sessions need not stay, and which are pinned.
 //! - [`game`]: game sessions of turns, changes, snapshots and scenes.
 //! - [`campaign`]: campaigns of turns, with the rules that make one.
 //! - [`codelia`]: the home of a coding agent, sessions of messages with an index.
@@ -78,7 +85,23 @@ pub mod config;
 
 pub mod secrets;
 
+pub mod scan;
+
+pub mod belongings;
+
+pub mod sweep;
+
 pub mod layout;
+
+pub mod overlay;
+
+mod shelved;
+
+pub mod seal;
+
+pub mod scrub;
+
+pub mod retention;
 
 mod marks;
 

@@ -77,16 +77,14 @@ fn too_long(text: &str, most: usize) -> NameError {
 /// Device names that Windows reserves in every directory, whatever the extension.
 fn is_reserved(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name).trim_end();
-    let stem = stem.to_ascii_uppercase();
-    match stem.as_str() {
-        "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$" => true,
-        _ => {
-            let mut chars = stem.chars();
-            let digit = chars.next_back();
-            matches!(digit, Some('1'..='9' | '¹' | '²' | '³'))
-                && matches!(chars.as_str(), "COM" | "LPT")
-        }
+    let is = |name: &&str, stem: &str| name.eq_ignore_ascii_case(stem);
+    if ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"].iter().any(|name| is(name, stem)) {
+        return true;
     }
+    let mut chars = stem.chars();
+    let digit = chars.next_back();
+    matches!(digit, Some('1'..='9' | '¹' | '²' | '³'))
+        && ["COM", "LPT"].iter().any(|name| is(name, chars.as_str()))
 }
 
 fn check_name(name: &str) -> Result<(), NameError> {

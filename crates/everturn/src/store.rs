@@ -29,6 +29,7 @@ mod quarantine;
 mod record;
 mod recover;
 mod replay;
+mod scour;
 mod staged;
 mod tracked;
 
@@ -57,6 +58,35 @@ pub fn staging_dir() -> FilePath {
     log::own(&["staging"])
 }
 
+/// Where bytes are that had to leave a file. See [`trash_dir`] for who may write there.
+#[must_use]
+pub fn quarantine_dir() -> FilePath {
+    log::own(&["quarantine"])
+}
+
+/// Where the seals of sessions are. See [`trash_dir`] for who may write there.
+#[must_use]
+pub fn seals_dir() -> FilePath {
+    log::own(&["seals"])
+}
+
+/// Where it is noted which sessions are to stay. See [`trash_dir`] for who may write there.
+#[must_use]
+pub fn pins_dir() -> FilePath {
+    log::own(&["pins"])
+}
+
+/// Where it is noted what was scrubbed. See [`trash_dir`] for who may write there.
+#[must_use]
+pub fn audit_dir() -> FilePath {
+    log::own(&["audit"])
+}
+
+/// The directories in [`OWN_DIR`] that belong to whoever uses the store.
+pub(crate) fn open_dirs() -> [FilePath; 6] {
+    [trash_dir(), staging_dir(), quarantine_dir(), seals_dir(), pins_dir(), audit_dir()]
+}
+
 /// A place for sessions: files that are read freely and changed only by [`Writer::commit`].
 pub trait Store: Send + Sync {
     /// The bytes of a file from `range.start` up to `range.end` or the end of the file.
@@ -75,6 +105,12 @@ pub trait Store: Send + Sync {
     /// Fails with [`StoreError::Busy`] if another writer has one of them, something above or something
     /// below.
     fn lock(&self, scopes: &[FilePath]) -> Result<Box<dyn Writer>, StoreError>;
+
+    /// Overwrites what the store remembers of contents that files no longer have, such as the records of commits that
+    /// are done. Fails if another process is writing, whose memory cannot be touched.
+    fn scour(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     /// The path by which a library that keeps its own files, such as SQLite, can open `path`, if the store has such
     /// paths. What it writes there is not part of any commit.

@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::delta::MAX_SEGMENTS;
@@ -274,14 +274,6 @@ impl Tree {
     #[must_use]
     pub fn string_at<S: AsRef<str>>(&self, path: &[S]) -> Option<String> {
         match self.node_at(path)?.as_ref() {
-            Node::Text(slice) => serde_json::from_str(slice.as_str()).ok(),
-            Node::Object(_) | Node::Array(_) => None,
-        }
-    }
-
-    /// The value as a `T`, if it was not taken apart and is one.
-    pub(crate) fn read<'t, T: Deserialize<'t>>(&'t self) -> Option<T> {
-        match &self.0 {
             Node::Text(slice) => serde_json::from_str(slice.as_str()).ok(),
             Node::Object(_) | Node::Array(_) => None,
         }

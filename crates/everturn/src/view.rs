@@ -59,6 +59,21 @@ pub struct Summary {
     pub findings: Vec<Finding>,
 }
 
+/// The files and directories by which one can tell that a session has changed, for whoever keeps what was read.
+///
+/// If none of them has changed, the session says what it said; names of files that are not there count as well,
+/// because they may come to be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// Where its [`Summary`] comes from.
+    pub summary: Vec<FilePath>,
+    /// Where its entries come from.
+    pub entries: Vec<FilePath>,
+    /// The one of these to which new entries are only ever added, if there is such a one: while it becomes longer and
+    /// the others stay, the entries that were there stay what they are.
+    pub log: Option<FilePath>,
+}
+
 /// One thing that was said or done.
 #[derive(Debug, Clone)]
 pub struct Entry {
@@ -248,6 +263,21 @@ pub struct Strand {
     pub updated: Option<Timestamp>,
     /// What it is: the beginning of its first text, or what the records call it.
     pub title: String,
+}
+
+/// How a session was exported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exported {
+    /// The format, such as `html`.
+    pub format: String,
+    /// The style: `minimal`, `rich` or `custom`.
+    pub style: String,
+    /// Whether what is known of the session is part of it.
+    pub metadata: bool,
+    /// Whether states and their changes are part of it.
+    pub snapshots: bool,
+    /// Whether what was said out of character is part of it.
+    pub ooc: bool,
 }
 
 /// A session that was taken to another stage of its life.

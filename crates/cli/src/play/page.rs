@@ -2,8 +2,8 @@
 
 use clap::builder::styling::{AnsiColor, Style};
 
-use crate::columns::{cut, wrap};
 use crate::output::harmless;
+use everturn_export::columns::{cut, wrap};
 
 /// How a block looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use everturn::campaign::{Embedded, Narrator, NarratorError, Output as Answer, Question, Request};
 
 use super::page::Screen;
-use crate::columns::wrap;
 use crate::error::Error;
 use crate::narrator::{NarratorArgs, Shown};
 use crate::output::Output;
+use everturn_export::columns::wrap;
 
 /// How long Ctrl-C may go unnoticed.
 const GLANCE: Duration = Duration::from_millis(50);

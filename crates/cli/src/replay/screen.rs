@@ -1,7 +1,7 @@
 //! What stands on the screen.
 
 use super::player::Player;
-use crate::columns::{cut, spread, wrap};
+use everturn_export::columns::{cut, spread, wrap};
 
 /// All there is to show about a turn.
 #[derive(Debug, Default)]

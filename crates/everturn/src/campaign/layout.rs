@@ -12,20 +12,21 @@ use super::branch;
 use super::create::{NewCampaign, create};
 use super::error::CampaignError;
 use super::life::{Status, archived};
-use super::names::{archive_file, campaign_dir, campaigns_dir};
+use super::names::{CampaignFile, archive_file, campaign_dir, campaigns_dir};
 use super::progress;
 use super::repair::{Mending, plan_repair, repair, undo_repair};
 use super::session::{Campaign, list};
 use super::view::strings;
 use super::writer::CampaignWriter;
 use crate::archive::Progress;
+use crate::belongings::Belongings;
 use crate::finding::{Code, Finding};
 use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain};
-use crate::names::SessionId;
+use crate::names::{FilePath, SessionId};
 use crate::repairs::{Action, Repair};
 use crate::store::{Store, StoreError};
 use crate::tree::{Kind, Tree};
-use crate::view::{Branch, Forking, New, Place, Places, Staged, Summary, Trashed};
+use crate::view::{Branch, Evidence, Forking, New, Place, Places, Staged, Summary, Trashed};
 
 pub use editor::Turn;
 
@@ -126,6 +127,22 @@ impl Layout for CampaignLayout {
         Ok(summary)
     }
 
+    fn evidence(&self, _store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
+        if is_archive(place) {
+            let files = vec![place.path.clone()];
+            return Ok(Evidence { summary: files.clone(), entries: files, log: None });
+        }
+        let files = |files: &[CampaignFile]| -> Vec<FilePath> {
+            files.iter().map(|file| file.in_dir(&place.path)).collect()
+        };
+        let (state, log) = (CampaignFile::Campaign, CampaignFile::Log);
+        Ok(Evidence {
+            summary: files(&[state, log, CampaignFile::Lineage]),
+            entries: files(&[state, log]),
+            log: None,
+        })
+    }
+
     fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
         out_of_archive(place)?;
         let id = SessionId::parse(&place.id)?;
@@ -192,6 +209,21 @@ impl Layout for CampaignLayout {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Staged, LayoutError> {
         life::move_on(store, place, stage, now, progress)
+    }
+
+    fn belongings(&self, _: &Arc<dyn Store>, place: &Place) -> Result<Belongings, LayoutError> {
+        let id = SessionId::parse(&place.id)?;
+        let scopes = vec![campaign_dir(&id), archive_file(&id)?];
+        Ok(Belongings { scopes, ..Belongings::of(place) })
+    }
+
+    fn shelved(&self, place: &Place) -> Option<Place> {
+        let id = SessionId::parse(&place.id).ok().filter(|_| is_archive(place))?;
+        Some(Place { id: place.id.clone(), path: campaign_dir(&id) })
+    }
+
+    fn lasting_name(&self, place: &Place) -> String {
+        place.id.clone()
     }
 
     fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {

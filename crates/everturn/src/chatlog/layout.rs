@@ -3,6 +3,7 @@
 mod editor;
 mod reader;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -12,6 +13,7 @@ use super::check::is_document;
 use super::content::Content;
 use super::create::NewLog;
 use super::error::ChatError;
+use super::follow::follow;
 use super::index::Index;
 use super::life;
 use super::log::ChatLog;
@@ -21,14 +23,18 @@ use super::salvage::salvage;
 use super::shape::time;
 use super::writer::ChatWriter;
 use crate::archive::Progress;
+use crate::belongings::Belongings;
 use crate::disk::Kind as FileKind;
 use crate::finding::{Code, Finding};
 use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain};
 use crate::names::FilePath;
+use crate::overlay::Changes;
 use crate::repairs::Repair;
 use crate::store::{Store, StoreError};
 use crate::tree::Tree;
-use crate::view::{Branch, Forking, New, Place, Places, Staged, Summary, Trashed};
+use crate::view::{
+    Branch, Evidence, Exported, Forking, New, Place, Places, Staged, Summary, Trashed,
+};
 
 /// The layout of chat logs.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +58,8 @@ pub(super) fn place(path: &FilePath) -> Place {
 struct Search<'s> {
     store: &'s Arc<dyn Store>,
     found: Places,
+    /// The paths of those, because a long list is not looked through for each name.
+    known: HashSet<FilePath>,
 }
 
 impl Search<'_> {
@@ -83,7 +91,7 @@ impl Search<'_> {
                 FileKind::Dir if !entry.linked => dirs.push(path),
                 FileKind::File if is_one(&path) => {
                     let Some(path) = document_named(&path) else { continue };
-                    if !self.found.places.iter().any(|known| known.path == path) {
+                    if self.known.insert(path.clone()) {
                         self.found.places.push(place(&path));
                     }
                 }
@@ -101,7 +109,7 @@ impl Layout for ChatLayout {
 
     /// Every document below `chats/`, and those of the root itself that say that they are chat logs.
     fn places(&self, store: &Arc<dyn Store>) -> Result<Places, LayoutError> {
-        let mut search = Search { store, found: Places::default() };
+        let mut search = Search { store, found: Places::default(), known: HashSet::new() };
         search.dir(&FilePath::root(), |path| is_document(store, path).is_ok_and(|is| is));
         let mut waiting = vec![chats_dir()];
         while let Some(dir) = waiting.pop() {
@@ -147,6 +155,12 @@ impl Layout for ChatLayout {
             summary.findings.push(Finding { file, line: None, offset: None, code, message });
         }
         Ok(summary)
+    }
+
+    fn evidence(&self, _store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
+        let Files { document, journal, folded, .. } = Files::of(&place.path)?;
+        let files = vec![document, journal, folded];
+        Ok(Evidence { summary: files.clone(), entries: files, log: None })
     }
 
     fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
@@ -208,6 +222,23 @@ impl Layout for ChatLayout {
         Ok(Staged { place: from.clone(), trashed: Some(name), overdue: None })
     }
 
+    fn belongings(&self, _: &Arc<dyn Store>, place: &Place) -> Result<Belongings, LayoutError> {
+        let files = Files::of(&place.path)?;
+        let scopes = files.scopes();
+        let names = vec![place.id.clone(), place.path.flat_name("").as_str().to_owned()];
+        let Files { document, journal, index, folded, trash, .. } = files;
+        Ok(Belongings { scopes, paths: vec![document, journal, index, folded, trash], names })
+    }
+
+    fn follow(
+        &self,
+        store: &Arc<dyn Store>,
+        root: &FilePath,
+        changes: &mut Changes,
+    ) -> Result<(), LayoutError> {
+        Ok(follow(store, root, changes)?)
+    }
+
     fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {
         Ok(life::trashed(store)?)
     }
@@ -218,6 +249,23 @@ impl Layout for ChatLayout {
 
     fn purge(&self, store: &Arc<dyn Store>, trashed: &[Trashed]) -> Result<(), LayoutError> {
         Ok(life::purge(store, trashed)?)
+    }
+
+    fn notes_exports(&self) -> bool {
+        true
+    }
+
+    fn note_export(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        exported: &Exported,
+        now: Timestamp,
+    ) -> Result<(), LayoutError> {
+        let mut writer = ChatWriter::open(store, &place.path)?;
+        writer.note_export(exported, now)?;
+        let editor: Box<dyn Editor> = Box::new(editor::ChatEditor { writer });
+        editor.release()
     }
 
     fn repair(

@@ -1,22 +1,37 @@
 //! Messages: what is given becomes one, and one becomes another.
 
+use jiff::Timestamp;
+
 use super::error::ChatError;
 use super::log::Message;
-use super::shape::{MESSAGE, TYPES, wrong};
+use super::shape::{MESSAGE, TYPES, time, wrong};
 use crate::delta::{Delta, Path};
 use crate::markup;
 use crate::tree::{Kind, Tree};
 use crate::view;
 
 impl Message {
-    /// What kind of entry it is in the common view.
+    /// What kind of entry it is in the common view. A message that was made of an entry of another layout says
+    /// so itself.
     #[must_use]
     pub fn kind(&self) -> view::Kind {
+        if let Some(kind) = self.tree.string_at(&["metadata", "entry", "kind"]) {
+            return view::Kind::parse(&kind);
+        }
         let name = self.tree.string_at(&["type"]).unwrap_or_default();
         match name.as_str() {
             "protagonist" => view::Kind::User,
             other => view::Kind::parse(other),
         }
+    }
+
+    /// When it was sent, unless it was made of something of which nobody knew.
+    #[must_use]
+    pub fn time(&self) -> Option<Timestamp> {
+        let timed = self.tree.at(&["metadata", "entry", "timed"]);
+        let known = timed.is_none_or(|timed| timed.to_line() != "false");
+        let text = self.tree.string_at(&["timestamp"]).filter(|_| known);
+        text.and_then(|text| time(&text))
     }
 
     /// Who speaks.

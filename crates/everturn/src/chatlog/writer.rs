@@ -1,5 +1,6 @@
 //! A chat log in the hands of its one writer.
 
+mod export;
 mod marks;
 mod revise;
 mod tooling;

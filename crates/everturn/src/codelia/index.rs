@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
@@ -55,7 +56,13 @@ impl Row {
 
     /// What Everturn keeps in the metadata.
     pub(super) fn own(&self) -> Option<Value> {
-        self.meta()?.remove(OWN_KEY)
+        /// The rest, which may be long, is not put together.
+        #[derive(Deserialize)]
+        struct Meta {
+            // As [`OWN_KEY`] says.
+            everturn: Option<Value>,
+        }
+        serde_json::from_str::<Meta>(self.meta_json.as_deref()?).ok()?.everturn
     }
 
     /// Puts something of Everturn's into the metadata, beside what is there.
@@ -105,7 +112,7 @@ pub type RowChange<'a> = &'a mut dyn FnMut(Option<Row>) -> Option<Row>;
 
 /// Rows by session. Whoever implements it may lose the last changes in a crash, but never half of one.
 pub trait SessionIndex: Send + Sync {
-    /// All rows, the newest first.
+    /// All rows, in no particular order.
     fn rows(&self) -> Result<Vec<Row>, IndexError>;
 
     /// The row of a session.
@@ -113,6 +120,11 @@ pub trait SessionIndex: Send + Sync {
 
     /// Changes the row of a session, while nobody else does.
     fn change(&self, id: &str, change: RowChange<'_>) -> Result<(), IndexError>;
+
+    /// Overwrites what rows said before they were changed.
+    fn forget(&self) -> Result<(), IndexError> {
+        Ok(())
+    }
 }
 
 /// An index that is not kept.
@@ -140,9 +152,7 @@ impl MemoryIndex {
 
 impl SessionIndex for MemoryIndex {
     fn rows(&self) -> Result<Vec<Row>, IndexError> {
-        let mut rows: Vec<Row> = self.locked().values().cloned().collect();
-        rows.sort_by(|a, b| (&b.updated_at, &a.session_id).cmp(&(&a.updated_at, &b.session_id)));
-        Ok(rows)
+        Ok(self.locked().values().cloned().collect())
     }
 
     fn row(&self, id: &str) -> Result<Option<Row>, IndexError> {
@@ -175,8 +185,12 @@ mod tests {
                 })
                 .unwrap();
         }
-        let ids = |rows: Vec<Row>| rows.into_iter().map(|row| row.session_id).collect::<Vec<_>>();
-        assert_eq!(ids(index.rows().unwrap()), ["two", "three", "one"]);
+        let ids = |rows: Vec<Row>| {
+            let mut ids: Vec<String> = rows.into_iter().map(|row| row.session_id).collect();
+            ids.sort();
+            ids
+        };
+        assert_eq!(ids(index.rows().unwrap()), ["one", "three", "two"]);
         index
             .change("one", &mut |before| {
                 let mut row = before.unwrap();
@@ -195,7 +209,7 @@ mod tests {
         assert_eq!(row.meta_json.unwrap(), r#"{"codelia_todos":[1],"everturn":{"bytes":12}}"#);
         assert_eq!(row.last_user_message.unwrap(), "né\0\n");
         index.change("two", &mut |_| None).unwrap();
-        assert_eq!(ids(index.rows().unwrap()), ["three", "one"]);
+        assert_eq!(ids(index.rows().unwrap()), ["one", "three"]);
     }
 
     #[test]

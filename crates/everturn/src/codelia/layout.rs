@@ -8,21 +8,24 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::belongings;
 use super::branch::{self, Made};
 use super::error::CodeliaError;
 use super::home::{Home, Session};
+use super::life;
 use super::log::Mark;
 use super::names::UNKNOWN_TIME;
 use super::repair;
 use super::writer::SessionWriter;
 use crate::archive::Progress;
+use crate::belongings::Belongings;
 use crate::finding::{Code, Finding};
-use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, chain};
+use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain};
 use crate::names::SessionId;
 use crate::repairs::Repair;
 use crate::store::Store;
 use crate::tree::{Kind, Tree};
-use crate::view::{Branch, Forking, New, Place, Places, Summary};
+use crate::view::{Branch, Evidence, Forking, New, Place, Places, Staged, Summary, Trashed};
 
 /// The layout of Codelia's sessions.
 #[derive(Debug, Clone, Copy)]
@@ -41,11 +44,9 @@ fn home(store: &Arc<dyn Store>) -> Home {
 impl Home {
     /// Where a session is: its log, or the document that it has in place of one.
     fn place(&self, session: &Session) -> Place {
-        let legacy = self.files.legacy(&session.id);
-        let path = match legacy {
-            Ok(legacy) if session.has_legacy && !session.has_log => legacy,
-            _ => session.log.clone(),
-        };
+        let only_legacy = session.has_legacy && !session.has_log;
+        let legacy = only_legacy.then(|| self.files.legacy(&session.id).ok()).flatten();
+        let path = legacy.unwrap_or_else(|| session.log.clone());
         Place { id: session.id.to_string(), path }
     }
 
@@ -153,6 +154,16 @@ impl Layout for CodeliaLayout {
         Ok((found.sessions.values().map(summary).collect(), found.findings))
     }
 
+    fn evidence(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
+        let (files, id) = (home(store).files, SessionId::parse(&place.id)?);
+        let log = files.log(&id)?;
+        let entries = vec![log.clone(), files.legacy(&id)?];
+        let [database, journal, _] = files.database_files();
+        let mut summary = vec![files.lineage(&id)?, database, journal];
+        summary.extend(entries.iter().cloned());
+        Ok(Evidence { summary, entries, log: Some(log) })
+    }
+
     fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
         Ok(Box::new(reader::SessionReader::open(home(store), &SessionId::parse(&place.id)?)?))
     }
@@ -211,6 +222,44 @@ impl Layout for CodeliaLayout {
         _progress: &mut dyn FnMut(Progress),
     ) -> Result<Branch, LayoutError> {
         Ok(branch(branch::rewind(&home(store), &SessionId::parse(&place.id)?, turn, now)?))
+    }
+
+    fn stage(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        stage: Stage,
+        now: Timestamp,
+        _progress: &mut dyn FnMut(Progress),
+    ) -> Result<Staged, LayoutError> {
+        match stage {
+            Stage::Trash => Ok(life::trash(&home(store), place, now)?),
+            other => Err(self.not_offered(other.doing())),
+        }
+    }
+
+    fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {
+        Ok(life::trashed(store)?)
+    }
+
+    fn restore(&self, store: &Arc<dyn Store>, name: &str) -> Result<Place, LayoutError> {
+        Ok(life::restore(&home(store), name)?)
+    }
+
+    fn purge(&self, store: &Arc<dyn Store>, trashed: &[Trashed]) -> Result<(), LayoutError> {
+        Ok(life::purge(&home(store), trashed)?)
+    }
+
+    fn belongings(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Belongings, LayoutError> {
+        Ok(belongings::belongings(&home(store), &SessionId::parse(&place.id)?)?)
+    }
+
+    fn retell(&self, store: &Arc<dyn Store>, place: &Place) -> Result<(), LayoutError> {
+        Ok(repair::retell(&home(store), &SessionId::parse(&place.id)?)?)
+    }
+
+    fn forget(&self, store: &Arc<dyn Store>, _: &Place) -> Result<(), LayoutError> {
+        Ok(repair::forget(&home(store))?)
     }
 
     fn repair(

@@ -18,12 +18,24 @@ pub(super) const OUTPUT_END: &str = ".txt";
 pub(super) const UNKNOWN_TIME: &str = "1970-01-01T00:00:00.000Z";
 
 /// The paths of a home that lies at `base`.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Files {
     pub(super) base: FilePath,
+    /// The directory of the logs, which is asked for with every session.
+    messages: FilePath,
+}
+
+impl Default for Files {
+    fn default() -> Files {
+        Files::at(FilePath::root())
+    }
 }
 
 impl Files {
+    pub(super) fn at(base: FilePath) -> Files {
+        Files { messages: below(&base, &["sessions", "messages"]), base }
+    }
+
     fn dir(&self, names: &[&str]) -> FilePath {
         below(&self.base, names)
     }
@@ -33,7 +45,7 @@ impl Files {
     }
 
     pub(super) fn messages(&self) -> FilePath {
-        self.dir(&["sessions", "messages"])
+        self.messages.clone()
     }
 
     pub(super) fn legacy_dir(&self) -> FilePath {
@@ -55,11 +67,11 @@ impl Files {
     }
 
     pub(super) fn log(&self, id: &SessionId) -> Result<FilePath, NameError> {
-        Ok(self.messages().join(&Name::parse(&format!("{id}{LOG_END}"))?))
+        Ok(self.messages.join(&Name::parse(&format!("{id}{LOG_END}"))?))
     }
 
     pub(super) fn lineage(&self, id: &SessionId) -> Result<FilePath, NameError> {
-        Ok(self.messages().join(&Name::parse(&format!("{id}{LINEAGE_END}"))?))
+        Ok(self.messages.join(&Name::parse(&format!("{id}{LINEAGE_END}"))?))
     }
 
     pub(super) fn legacy(&self, id: &SessionId) -> Result<FilePath, NameError> {

@@ -76,7 +76,7 @@ impl ToolOutputs {
         Ok(ToolOutputs { store, dir: FilePath::parse("tool-output")? })
     }
 
-    fn file(&self, reference: &str) -> Result<FilePath, CodeliaError> {
+    pub(super) fn file(&self, reference: &str) -> Result<FilePath, CodeliaError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if reference.is_empty() || !reference.chars().all(plain) {
             return Err(CodeliaError::input(format!("{reference:?} is no reference to an output")));
@@ -220,7 +220,7 @@ impl ToolOutputs {
 }
 
 /// The reference that the program gives to the output of a call.
-fn reference(call_id: &str) -> String {
+pub(super) fn reference(call_id: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
     call_id.chars().map(plain).take(NAME_LENGTH).collect()
 }

@@ -56,7 +56,9 @@ pub(super) fn block_text(block: &Tree) -> String {
     let text = ["text", "thinking", "content"].into_iter().find_map(|key| text_at(block, &[key]));
     text.unwrap_or_else(|| match text_at(block, &["type"]) {
         Some(kind) => format!("[{kind}]"),
-        None if block.kind() == Kind::Object && block.len_at::<&str>(&[]) == Some(0) => String::new(),
+        None if block.kind() == Kind::Object && block.len_at::<&str>(&[]) == Some(0) => {
+            String::new()
+        }
         None => block.to_line(),
     })
 }

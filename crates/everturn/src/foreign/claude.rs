@@ -31,7 +31,9 @@ const NOT_ASKED: &[&str] = &[
 
 fn is_uuid(text: &str) -> bool {
     let dashes = [8, 13, 18, 23];
-    let fits = |(at, c): (usize, char)| if dashes.contains(&at) { c == '-' } else { c.is_ascii_hexdigit() };
+    let fits = |(at, c): (usize, char)| {
+        if dashes.contains(&at) { c == '-' } else { c.is_ascii_hexdigit() }
+    };
     text.len() == 36 && text.chars().enumerate().all(fits)
 }
 
@@ -156,7 +158,9 @@ impl Tokens {
         }
         let Some(usage) = record.at(&["message", "usage"]).filter(is_object) else { return };
         let message = text_at(record, &["message", "id"]).or_else(|| text_at(record, &["uuid"]));
-        let (Some(message), model) = (message, text_at(record, &["message", "model"])) else { return };
+        let (Some(message), model) = (message, text_at(record, &["message", "model"])) else {
+            return;
+        };
         let model = model.unwrap_or_else(|| "unknown".to_owned());
         if model == "<synthetic>" {
             return;
@@ -201,7 +205,8 @@ fn keep(surveyor: &mut Surveyor, seen: &Seen<'_>) {
         return;
     };
     // A boundary of a compaction has no parent, and says behind which record it stands.
-    let parent = text_at(record, &["parentUuid"]).or_else(|| text_at(record, &["logicalParentUuid"]));
+    let parent =
+        text_at(record, &["parentUuid"]).or_else(|| text_at(record, &["logicalParentUuid"]));
     let parent = parent.map_or(Parent::Nobody, |id| Parent::Of(Key::of(&id)));
     let number = surveyor.add_with_id(seen, &look, parent, id);
     if let Some(node) = surveyor.node(number) {
@@ -233,7 +238,11 @@ impl Format for ClaudeCode {
             let chained = record.at(&["parentUuid"]).is_some() && record.at(&["uuid"]).is_some();
             let known = matches!(
                 kind_of(record).as_str(),
-                "summary" | "file-history-snapshot" | "queue-operation" | "custom-title" | "ai-title"
+                "summary"
+                    | "file-history-snapshot"
+                    | "queue-operation"
+                    | "custom-title"
+                    | "ai-title"
             );
             let keys = ["leafUuid", "messageId", "operation", "customTitle", "aiTitle"];
             chained || (known && keys.iter().any(|key| record.at(&[key]).is_some()))

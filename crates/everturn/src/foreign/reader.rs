@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use super::Format;
 use super::fetch::Fetch;
 use super::record::{Draft, Node};
 use super::survey::{Survey, name_of, title};
 use super::weave::{Line, What};
-use super::Format;
 use crate::finding::Finding;
 use crate::layout::{LayoutError, Reader, Stream};
 use crate::store::Store;
@@ -54,7 +54,8 @@ impl<F: Format> SessionReader<F> {
         let what = match line.what {
             What::Side => "helper: ",
             What::Apart(name) => {
-                let (count, is) = (line.own.len(), if line.own.len() == 1 { "record" } else { "records" });
+                let (count, is) =
+                    (line.own.len(), if line.own.len() == 1 { "record" } else { "records" });
                 return Ok(format!("{count} {is}, {name}"));
             }
             What::Main | What::Branch => "",
@@ -221,7 +222,16 @@ impl<F: Format> Entries<'_, F> {
             let raw = part.filter(|_| place > 1).unwrap_or_else(|| tree.clone());
             let id = if place == 1 { id.clone() } else { format!("{id}#{place}") };
             let seq = self.seq + place;
-            self.ready.push_back(Entry { seq, turn, id, time: node.time, speaker, kind, text, raw });
+            self.ready.push_back(Entry {
+                seq,
+                turn,
+                id,
+                time: node.time,
+                speaker,
+                kind,
+                text,
+                raw,
+            });
         }
         Ok(())
     }

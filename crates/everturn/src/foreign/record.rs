@@ -104,7 +104,8 @@ impl Draft {
 
     /// A tool that is called.
     pub(super) fn called(speaker: &str, name: &str, arguments: &str, id: Option<String>) -> Draft {
-        let text = if arguments.is_empty() { name.to_owned() } else { format!("{name} {arguments}") };
+        let text =
+            if arguments.is_empty() { name.to_owned() } else { format!("{name} {arguments}") };
         Draft { call: id.map(Call::Made), ..Draft::new(Kind::ToolCall, speaker, text) }
     }
 

@@ -210,7 +210,13 @@ impl Surveyor {
     }
 
     /// Keeps a record under its id. A second record of the same id stands apart from the lines.
-    pub(super) fn add_with_id(&mut self, seen: &Seen<'_>, look: &Look, parent: Parent, id: &str) -> u32 {
+    pub(super) fn add_with_id(
+        &mut self,
+        seen: &Seen<'_>,
+        look: &Look,
+        parent: Parent,
+        id: &str,
+    ) -> u32 {
         let number = self.add(seen, look, parent);
         match self.ids.get(&Key::of(id)) {
             Some(_) => {
@@ -345,7 +351,8 @@ impl Surveyor {
             }
         }
         for number in dangling {
-            let message = "the record that it follows is not there; it is read after the one before";
+            let message =
+                "the record that it follows is not there; it is read after the one before";
             self.repair(number, Code::DanglingParent, message.to_owned());
         }
         parents

@@ -156,9 +156,9 @@ impl<'a> Loom<'a> {
         let count = knots.len();
         let chained = |knot: &Knot| knot.placing == Placing::Chained;
         let parents = knots.iter().map(|knot| {
-            let parent = knot.parent.filter(|parent| {
-                chained(knot) && knots.get(*parent as usize).is_some_and(chained)
-            });
+            let parent = knot
+                .parent
+                .filter(|parent| chained(knot) && knots.get(*parent as usize).is_some_and(chained));
             parent.unwrap_or(NONE)
         });
         let mut loom = Loom {
@@ -210,7 +210,8 @@ impl<'a> Loom<'a> {
     fn from_the_roots(&mut self) -> Vec<u32> {
         let mut seen = vec![false; self.knots.len()];
         let mut order = Vec::new();
-        let is_chained = |knot: Option<&Knot>| knot.is_some_and(|knot| knot.placing == Placing::Chained);
+        let is_chained =
+            |knot: Option<&Knot>| knot.is_some_and(|knot| knot.placing == Placing::Chained);
         for at in numbers(self.knots.len()) {
             if is_chained(self.knot(at)) && get(&self.parents, at, NONE) == NONE {
                 self.roots.push(at);
@@ -243,7 +244,8 @@ impl<'a> Loom<'a> {
     fn cut(&mut self, at: u32) {
         let parent = get(&self.parents, at, NONE);
         let next = get(&self.next_sibling, at, NONE);
-        let before = self.children(parent).find(|child| get(&self.next_sibling, *child, NONE) == at);
+        let before =
+            self.children(parent).find(|child| get(&self.next_sibling, *child, NONE) == at);
         match before {
             Some(before) => set(&mut self.next_sibling, before, next),
             None => set(&mut self.first_child, parent, next),
@@ -286,7 +288,8 @@ impl<'a> Loom<'a> {
 
     /// The way from the beginning to a record.
     fn trace_to(&self, tip: u32) -> Vec<u32> {
-        let parent = |at: &u32| Some(get(&self.parents, *at, NONE)).filter(|parent| *parent != NONE);
+        let parent =
+            |at: &u32| Some(get(&self.parents, *at, NONE)).filter(|parent| *parent != NONE);
         let mut path: Vec<u32> = std::iter::successors(Some(tip), parent).collect();
         path.reverse();
         path
@@ -300,7 +303,11 @@ impl<'a> Loom<'a> {
         for (place, &at) in path.iter().enumerate() {
             let next = path.get(place + 1);
             for child in self.children(at).filter(|child| Some(child) != next) {
-                if self.belongs(child, side) { merged.push(child) } else { leaving.push((child, at)) }
+                if self.belongs(child, side) {
+                    merged.push(child)
+                } else {
+                    leaving.push((child, at))
+                }
             }
         }
         merged.extend(also);
@@ -308,7 +315,11 @@ impl<'a> Loom<'a> {
         while let Some(&at) = merged.get(done) {
             done += 1;
             for child in self.children(at) {
-                if self.belongs(child, side) { merged.push(child) } else { leaving.push((child, at)) }
+                if self.belongs(child, side) {
+                    merged.push(child)
+                } else {
+                    leaving.push((child, at))
+                }
             }
         }
         merged.sort_by_key(|at| self.order(*at));
@@ -349,9 +360,9 @@ impl<'a> Loom<'a> {
             .copied()
             .filter(|root| all_side || !self.is_side(*root))
             .max_by_key(|root| get(&self.newest, *root, (0, 0)));
-        let path = match tip.filter(|tip| {
-            self.knot(*tip).is_some_and(|knot| knot.placing == Placing::Chained)
-        }) {
+        let path = match tip
+            .filter(|tip| self.knot(*tip).is_some_and(|knot| knot.placing == Placing::Chained))
+        {
             Some(tip) => self.trace_to(tip),
             None => main_root.map(|root| self.trace(root)).unwrap_or_default(),
         };

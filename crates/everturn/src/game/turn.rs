@@ -182,7 +182,7 @@ pub struct Turn {
 #[derive(Debug, Clone)]
 struct Told {
     narration: Option<Tree>,
-    events: Option<Tree>,
+    events: Vec<Event>,
 }
 
 #[derive(Deserialize)]
@@ -197,7 +197,8 @@ struct TurnText<'t> {
     timestamp: Option<&'t RawValue>,
 }
 
-/// The same in one pass with what it tells, for lines that have each of these fields at most once.
+/// The same in one pass with what it tells, for lines that have each of these fields at most once and of the usual
+/// kind.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ToldText<'t> {
@@ -210,8 +211,8 @@ struct ToldText<'t> {
     timestamp: Option<&'t RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     narration: Option<&'t RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    events: Option<&'t RawValue>,
+    #[serde(default)]
+    events: Option<Vec<EventText>>,
 }
 
 impl Turn {
@@ -220,8 +221,9 @@ impl Turn {
         let line = slice.as_str();
         let (text, told) = match serde_json::from_str::<ToldText<'_>>(line) {
             Ok(ToldText { turn_id, actor, scene_id, timestamp, narration, events }) => {
-                let part = |raw| shared(slice, raw);
-                let told = Told { narration: narration.map(part), events: events.map(part) };
+                let events = events.unwrap_or_default().into_iter().map(Event::from);
+                let narration = narration.map(|raw| shared(slice, raw));
+                let told = Told { narration, events: events.collect() };
                 (TurnText { turn_id, actor, scene_id, timestamp }, Some(told))
             }
             Err(_) => {
@@ -241,10 +243,13 @@ impl Turn {
 
     /// The events of the turn.
     #[must_use]
-    pub fn events(&self) -> Vec<Event> {
+    pub fn events(&self) -> Cow<'_, [Event]> {
         match &self.told {
-            Some(told) => told.events.as_ref().map_or_else(Vec::new, Event::all),
-            None => self.raw.at(&["events"]).as_ref().map_or_else(Vec::new, Event::all),
+            Some(told) => Cow::Borrowed(&told.events),
+            None => {
+                let list = self.raw.at(&["events"]).map(|list| list.children());
+                list.unwrap_or_default().iter().map(|(_, event)| Event::of(event)).collect()
+            }
         }
     }
 
@@ -259,13 +264,9 @@ impl Turn {
         if let Some(narration) = narration.filter(|text| !text.is_empty()) {
             return narration;
         }
-        let told: Vec<String> = self
-            .events()
-            .into_iter()
-            .map(|event| event.description)
-            .filter(|text| !text.is_empty())
-            .collect();
-        told.join("\n")
+        let events = self.events();
+        let told = events.iter().map(|event| event.description.as_str());
+        told.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -295,23 +296,13 @@ struct EventText {
     significant: bool,
 }
 
-impl Event {
-    /// Those of a list, which most often is as it should be.
-    fn all(list: &Tree) -> Vec<Event> {
-        match list.read::<Vec<EventText>>() {
-            Some(texts) => {
-                let event = |EventText { id, kind, description, significant: marked }| Event {
-                    id,
-                    kind,
-                    description,
-                    marked,
-                };
-                texts.into_iter().map(event).collect()
-            }
-            None => list.children().iter().map(|(_, event)| Event::of(event)).collect(),
-        }
+impl From<EventText> for Event {
+    fn from(EventText { id, kind, description, significant: marked }: EventText) -> Event {
+        Event { id, kind, description, marked }
     }
+}
 
+impl Event {
     pub(crate) fn of(tree: &Tree) -> Event {
         let text = |key: &str| tree.string_at(&[key]).unwrap_or_default();
         Event {

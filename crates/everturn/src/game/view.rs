@@ -10,23 +10,28 @@ use jiff::Timestamp;
 
 use super::error::GameError;
 use super::files::{Files, names};
+use super::follow::follow;
 use super::log::StoreSource;
 use super::meta::{Meta, NewSession};
-use super::names::{Document, SESSIONS, Status, below};
+use super::names::{Document, Log, SESSIONS, Status, archive, below};
 use super::repair::{plan_repair, repair, undo_repair};
 use super::session::Session;
 use super::turn::Turn;
 use super::writer::GameWriter;
 use crate::archive::Progress;
+use crate::belongings::Belongings;
 use crate::disk;
 use crate::finding::{Code, Finding};
 use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain};
 use crate::lines::{Item, Scan};
 use crate::names::{FilePath, SessionId};
+use crate::overlay::Changes;
 use crate::repairs::Repair;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, read_if_there};
 use crate::tree::{Kind, Slice, Tree};
-use crate::view::{Branch, Forking, Mark, New, NewMark, Place, Places, Staged, Summary, Trashed};
+use crate::view::{
+    Branch, Evidence, Forking, Mark, New, NewMark, Place, Places, Staged, Summary, Trashed,
+};
 
 /// The layout of game sessions.
 #[derive(Debug, Clone, Copy)]
@@ -110,6 +115,28 @@ impl Layout for GameLayout {
         Ok(summary)
     }
 
+    fn evidence(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
+        if is_archive(place) {
+            let files = vec![place.path.clone()];
+            return Ok(Evidence { summary: files.clone(), entries: files, log: None });
+        }
+        let meta = Document::Meta.in_dir(&place.path);
+        let mut entries = vec![Log::Turns.dir(&place.path)];
+        let files = Files::list(store, &place.path)?;
+        let log = files.turns.last().filter(|(file, _)| file.last.is_none());
+        let log = log.map(|(_, path)| path.clone());
+        entries.extend(files.turns.into_iter().map(|(_, path)| path));
+        // Metadata that do not count the turns leave that to the log.
+        let counts =
+            |bytes: Vec<u8>| Meta::parse(&meta, &bytes).is_ok_and(|meta| meta.turn().is_some());
+        let counted = read_if_there(store, &meta)?.is_some_and(counts);
+        let mut summary = vec![meta];
+        if !counted {
+            summary.extend(entries.iter().cloned());
+        }
+        Ok(Evidence { summary, entries, log })
+    }
+
     fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
         let (status, id) = (status(place)?, SessionId::parse(&place.id)?);
         let store = Arc::clone(store);
@@ -188,6 +215,32 @@ impl Layout for GameLayout {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Staged, LayoutError> {
         life::move_on(store, place, stage, now, progress)
+    }
+
+    fn belongings(&self, _: &Arc<dyn Store>, place: &Place) -> Result<Belongings, LayoutError> {
+        let id = SessionId::parse(&place.id)?;
+        let mut scopes: Vec<FilePath> =
+            Status::ALL.iter().map(|status| status.session(&id)).collect();
+        scopes.push(archive(&id)?);
+        Ok(Belongings { scopes, ..Belongings::of(place) })
+    }
+
+    fn shelved(&self, place: &Place) -> Option<Place> {
+        let id = SessionId::parse(&place.id).ok().filter(|_| is_archive(place))?;
+        Some(Place { id: place.id.clone(), path: Status::Completed.session(&id) })
+    }
+
+    fn lasting_name(&self, place: &Place) -> String {
+        place.id.clone()
+    }
+
+    fn follow(
+        &self,
+        store: &Arc<dyn Store>,
+        root: &FilePath,
+        changes: &mut Changes,
+    ) -> Result<(), LayoutError> {
+        Ok(follow(store, root, changes)?)
     }
 
     fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {

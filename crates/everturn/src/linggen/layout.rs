@@ -12,7 +12,7 @@ use super::branch;
 use super::encoding::ProjectPath;
 use super::error::LinggenError;
 use super::names::{SessionFile, session_time};
-use super::project::{about, open_project};
+use super::project::{about, open_project, read_project};
 use super::repair as mending;
 use super::session::{Meta, Session, SessionPlace, sessions};
 use super::writer::{NewSession, SessionWriter};
@@ -22,7 +22,7 @@ use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain
 use crate::names::SessionId;
 use crate::repairs::Repair;
 use crate::store::Store;
-use crate::view::{Branch, Forking, New, Place, Places, Staged, Summary, Trashed};
+use crate::view::{Branch, Evidence, Forking, New, Place, Places, Staged, Summary, Trashed};
 
 /// The layout of Linggen's home.
 #[derive(Debug, Clone, Copy)]
@@ -114,6 +114,35 @@ impl Layout for LinggenLayout {
             parent,
             findings,
         })
+    }
+
+    fn project(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+    ) -> Result<Option<String>, LayoutError> {
+        let session = Session::open(Arc::clone(store), &session_place(place)?)?;
+        let said =
+            session.meta().and_then(|meta| Some(meta.values().get("cwd")?.as_str()?.to_owned()));
+        let Some(project) = place.path.parent().and_then(|sessions| sessions.parent()) else {
+            return Ok(said);
+        };
+        // Sessions outside of projects have the root above them, which is none.
+        let owner = || match read_project(store, &project) {
+            Ok(found) => Ok(found.path.map(|path| path.as_str().to_owned())),
+            Err(LinggenError::Damaged { .. }) => Ok(None),
+            Err(error) => Err(LayoutError::from(error)),
+        };
+        if project.is_root() { Ok(said) } else { Ok(owner()?.or(said)) }
+    }
+
+    fn evidence(&self, _store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
+        let log = SessionFile::Messages.of(&place.path);
+        let entries = vec![log.clone()];
+        let mut summary =
+            vec![SessionFile::Meta.of(&place.path), SessionFile::Lineage.of(&place.path)];
+        summary.extend(entries.iter().cloned());
+        Ok(Evidence { summary, entries, log: Some(log) })
     }
 
     fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {

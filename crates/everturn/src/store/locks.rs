@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::log::own;
 use super::quarantine::ensure_dir;
-use super::{OWN_DIR, StoreError, staging_dir, trash_dir};
+use super::{OWN_DIR, StoreError, open_dirs};
 use crate::disk::{Access, Disk, DiskLock, Sharing, read_all};
 use crate::names::FilePath;
 
@@ -23,14 +23,14 @@ pub struct Holder {
 
 /// Whether the writer of `scopes` may write at `path`.
 ///
-/// Everturn's own directory is nobody's, whatever scope lies above it. Only what is below the trash or the
-/// staging place belongs to a writer one of whose scopes lies there itself.
+/// Everturn's own directory is nobody's, whatever scope lies above it. Only what is below the trash and the other
+/// open places belongs to a writer one of whose scopes lies there itself.
 pub(super) fn may_write(scopes: &[FilePath], path: &FilePath) -> bool {
     let mut holding = scopes.iter().filter(|scope| path.is_within(scope));
     if path.as_str().split('/').next() != Some(OWN_DIR) {
         return holding.next().is_some();
     }
-    let place = [trash_dir(), staging_dir()].into_iter().find(|place| path.is_within(place));
+    let place = open_dirs().into_iter().find(|place| path.is_within(place));
     place.is_some_and(|place| *path != place && holding.any(|scope| scope.is_within(&place)))
 }
 

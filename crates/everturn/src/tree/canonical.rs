@@ -133,6 +133,8 @@ struct Outline<'t> {
     keyed: Vec<(Cow<'t, [u8]>, usize)>,
     /// About how long all of it is.
     length: usize,
+    /// Whether all strings are what they stand for, and their bytes compare as UTF-16 does.
+    plain: bool,
 }
 
 /// How many bytes of text are reckoned for each value.
@@ -150,6 +152,8 @@ impl<'t> Outline<'t> {
     /// Takes note of all values of a container.
     fn text(&mut self, text: &'t str) {
         self.values.reserve(text.len() / BYTES_PER_VALUE);
+        self.plain =
+            json::find(text.as_bytes(), |byte| byte == b'\\' || byte >= HIGH) == text.len();
         // The keys of open containers, and which waiting value is the first that they hold.
         let mut open: Vec<(&'t str, usize)> = Vec::new();
         let (mut key, mut start) = ("", 0);
@@ -201,10 +205,18 @@ impl<'t> Outline<'t> {
         self.keyed.clear();
         for index in self.waiting.drain(first..) {
             let key = self.values.get(index).map_or("", |value| value.key);
-            self.keyed.push((json::unescape_inner(key.as_bytes()), index));
+            let key = match self.plain {
+                true => Cow::Borrowed(key.as_bytes()),
+                false => json::unescape_inner(key.as_bytes()),
+            };
+            self.keyed.push((key, index));
         }
         // A later member is a later value, so the last one of equals comes first.
-        self.keyed.sort_unstable_by(|(a, at), (b, bt)| by_utf16(a, b).then(bt.cmp(at)));
+        if self.plain {
+            self.keyed.sort_unstable_by(|(a, at), (b, bt)| a.cmp(b).then(bt.cmp(at)));
+        } else {
+            self.keyed.sort_unstable_by(|(a, at), (b, bt)| by_utf16(a, b).then(bt.cmp(at)));
+        }
         self.keyed.dedup_by(|(a, _), (b, _)| a == b);
         self.order.extend(self.keyed.iter().map(|(_, index)| index));
     }
@@ -217,6 +229,9 @@ impl<'t> Outline<'t> {
         loop {
             if let Some(value) = next {
                 match &value.content {
+                    Content::Scalar(text) if self.plain && text.starts_with('"') => {
+                        out.push_str(text);
+                    }
                     Content::Scalar(text) => write_scalar(text, out),
                     Content::Holds(container, parts) => {
                         let (opening, closing) = match container {
@@ -239,7 +254,11 @@ impl<'t> Outline<'t> {
             if !out.ends_with(['[', '{']) {
                 out.push(',');
             }
-            if closing == '}' {
+            if closing == '}' && self.plain {
+                out.push('"');
+                out.push_str(value.key);
+                out.push_str("\":");
+            } else if closing == '}' {
                 write_string(value.key, out);
                 out.push(':');
             }
@@ -247,11 +266,14 @@ impl<'t> Outline<'t> {
     }
 }
 
+/// The first byte of characters from U+E000 on, some of which UTF-16 puts after those beyond 16 bits.
+const HIGH: u8 = 0xee;
+
 /// Compares as UTF-16 does: characters beyond 16 bits come before those from U+E000 on.
 fn by_utf16(a: &[u8], b: &[u8]) -> Ordering {
     let differ = a.iter().zip(b).find(|(a, b)| a != b);
     match differ {
-        Some((&a, &b)) if a >= 0xee && b >= 0xee => {
+        Some((&a, &b)) if a >= HIGH && b >= HIGH => {
             let beyond = |byte: u8| byte >= 0xf0;
             beyond(b).cmp(&beyond(a)).then(a.cmp(&b))
         }

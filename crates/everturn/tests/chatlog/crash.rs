@@ -8,6 +8,7 @@ use everturn::chatlog::{ChatError, ChatLog, ChatWriter, NewLog, NewMark, fork, i
 use everturn::disk::sim::SimDisk;
 use everturn::layout::{self, Layout};
 use everturn::store::{FileStore, Holder, MemoryStore, Options, Store};
+use everturn::view::Exported;
 
 use crate::crashes::{crash_everywhere, fail_everywhere};
 use crate::support::{EXAMPLE, TALE, at, path, told, tree};
@@ -31,6 +32,11 @@ fn write(
 fn say(log: &mut ChatWriter, words: &str) -> Result<(), ChatError> {
     let given = serde_json::json!({"type": "narrator", "text": words});
     log.append(&tree(&given.to_string()), at(1)).map(drop)
+}
+
+fn exported() -> Exported {
+    let (format, style) = ("html".to_owned(), "minimal".to_owned());
+    Exported { format, style, metadata: false, snapshots: true, ooc: true }
 }
 
 /// Everything that changes a chat log.
@@ -58,6 +64,7 @@ const OPS: &[Op] = &[
     |store| write(store, |log| log.restore("20260101T100006Z-3", at(8)).map(drop)),
     |store| fork(store, &path(TALE), Some(4), None, at(9)).map(drop),
     |store| write(store, |log| log.rewind(4, at(10)).map(drop)),
+    |store| write(store, |log| log.note_export(&exported(), at(10))),
     |store| write(store, |log| say(log, "Three.")),
     |store| ChatWriter::create(store, &NewLog::new("other"), at(11))?.close(),
     |store| open(store)?.close(),

@@ -1,6 +1,7 @@
 //! The document: what is not changed stays as it is, to the byte.
 
 use everturn::chatlog::{ChatError, ChatLog, ChatWriter, NewMark, import};
+use everturn::view::Exported;
 
 use crate::support::{
     EXAMPLE, TALE, at, document, example, exists, memory, path, put, read, reader, remove, tale,
@@ -220,4 +221,53 @@ fn an_index_is_used_checked_and_never_needed() {
     tell(&mut log, "More.", 301);
     log.release().unwrap();
     assert_eq!(read(&store, index), bytes);
+}
+
+#[test]
+fn an_export_is_noted_and_the_rest_of_the_notes_stays() {
+    let exported = |style: &str| Exported {
+        format: "md".to_owned(),
+        style: style.to_owned(),
+        metadata: false,
+        snapshots: false,
+        ooc: true,
+    };
+    let store = example();
+    let mut log = writer(&store);
+    log.note_export(&exported("minimal"), at(0)).unwrap();
+    log.close().unwrap();
+    let said = reader(&store).head().text_at(&["export"]).unwrap();
+    assert_eq!(
+        said,
+        concat!(
+            r#"{"formats":["txt","html","pdf","json"],"last_exported":"2026-01-01T10:00:00Z","#,
+            r#""export_settings":{"include_metadata":false,"include_tool_snapshots":false,"#,
+            r#""include_ooc_messages":true,"formatting_style":"minimal"}}"#
+        )
+    );
+    let store = memory();
+    let mut log = tale(&store);
+    log.note_export(&exported("rich"), at(1)).unwrap();
+    log.close().unwrap();
+    let head = reader(&store).head();
+    assert_eq!(head.string_at(&["export", "last_exported"]).unwrap(), at(1).to_string());
+    assert_eq!(head.text_at(&["export", "formats"]).unwrap(), r#"["md"]"#);
+    assert_eq!(
+        head.string_at(&["export", "export_settings", "formatting_style"]).as_deref(),
+        Some("rich")
+    );
+}
+
+#[test]
+fn a_message_says_what_entry_of_another_layout_it_was() {
+    let store = memory();
+    let mut log = tale(&store);
+    let given = r#"{"type":"system","text":"ls {}","metadata":{"entry":{"kind":"tool_call","timed":false}}}"#;
+    log.append(&tree(given), at(0)).unwrap();
+    tell(&mut log, "Plain.", 1);
+    log.close().unwrap();
+    let log = reader(&store);
+    let (first, second) = (log.message(1).unwrap(), log.message(2).unwrap());
+    assert_eq!((first.kind().as_str(), first.time()), ("tool_call", None));
+    assert_eq!((second.kind().as_str(), second.time()), ("narrator", Some(at(1))));
 }

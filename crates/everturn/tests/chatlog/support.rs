@@ -98,5 +98,6 @@ pub(crate) fn told(log: &ChatLog) -> String {
     for mark in log.marks().unwrap() {
         all.push_str(&format!("{:?} {}\n", mark.number, mark.tree.to_line()));
     }
+    all.push_str(&log.head().text_at(&["export"]).unwrap_or_default());
     all
 }

@@ -268,8 +268,12 @@ fn calls_without_answers_and_answers_without_calls_are_noticed() {
 
 #[test]
 fn an_id_that_is_there_twice_makes_no_fork() {
-    let records =
-        [user("u1", "", "Go."), says("a1", "u1", "Gone."), says("a1", "u1", "Gone."), user("u2", "a1", "Ok.")];
+    let records = [
+        user("u1", "", "Go."),
+        says("a1", "u1", "Gone."),
+        says("a1", "u1", "Gone."),
+        user("u2", "a1", "Ok."),
+    ];
     let reader = read(&records);
     assert_eq!(told(&*reader), ["1 user: Go.", "1 assistant: Gone.", "2 user: Ok."]);
     assert_eq!(strands(&*reader), ["duplicates -+1: 1 record, duplicates"]);
@@ -279,7 +283,12 @@ fn an_id_that_is_there_twice_makes_no_fork() {
 
 #[test]
 fn a_message_that_was_taken_apart_is_put_together() {
-    let spread: Value = "Hello".chars().enumerate().map(|(at, c)| (at.to_string(), json!(c.to_string()))).collect::<serde_json::Map<_, _>>().into();
+    let spread: Value = "Hello"
+        .chars()
+        .enumerate()
+        .map(|(at, c)| (at.to_string(), json!(c.to_string())))
+        .collect::<serde_json::Map<_, _>>()
+        .into();
     let reader = read(&[chained("user", "u1", "", json!({"message": spread}))]);
     assert_eq!(told(&*reader), ["1 user: Hello"]);
     assert_eq!(codes(&reader.findings()), ["1 bad-record"]);

@@ -4,14 +4,13 @@ use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
 use crate::chatlog::log::{ChatLog, Message, Messages};
-use crate::chatlog::shape::time;
 use crate::chatlog::survey::List;
 use crate::chatlog::tools::changes_of;
 use crate::chatlog::writer::ChatMark;
 use crate::delta::{Delta, Path};
 use crate::finding::{Code, Finding};
 use crate::layout::{LayoutError, Reader, Stream};
-use crate::tree::Kind;
+use crate::tree::{Kind, Tree};
 use crate::view::{Change, Entry, Mark, MarkKind, State};
 
 /// The one part of the state that chat logs have.
@@ -55,30 +54,19 @@ impl Reader for ChatReader {
         &self,
         turns: RangeInclusive<u64>,
     ) -> Result<Box<dyn Stream<Item = Change> + '_>, LayoutError> {
-        let log = &self.log;
-        let (first, last) = (*turns.start(), (*turns.end()).min(log.len()));
-        let mut places = Vec::new();
-        if first <= last {
-            let from = if first == 0 { 0 } else { log.place_of(first)? };
-            let to = if last == log.len() { log.last_place() } else { log.place_of(last)? };
-            let stored = log.by_index(|index| index.snapshots_between(0..=u64::MAX))?;
-            let message = |place: u64, message: u64| {
-                log.overlay.moved.get(&place).copied().unwrap_or(message)
-            };
-            for known in stored {
-                let at = message(known.place, known.message);
-                if (from..=to).contains(&at) {
-                    places.push((known.place, at, Some(known.offset)));
-                }
-            }
-            for (place, added) in &log.overlay.snapshots {
-                let at = message(*place, added.message);
-                if (from..=to).contains(&at) {
-                    places.push((*place, at, None));
-                }
-            }
-        }
-        Ok(Box::new(Changes { log, places: places.into(), ready: VecDeque::new() }))
+        let snapshots = Snapshots { log: &self.log, places: places(&self.log, &turns)? };
+        Ok(Box::new(Changes { snapshots, ready: VecDeque::new() }))
+    }
+
+    fn about(&self) -> Result<Tree, LayoutError> {
+        Ok(self.log.head())
+    }
+
+    fn snapshots(
+        &self,
+        turns: RangeInclusive<u64>,
+    ) -> Result<Option<Box<dyn Stream<Item = (u64, Tree)> + '_>>, LayoutError> {
+        Ok(Some(Box::new(Snapshots { log: &self.log, places: places(&self.log, &turns)? })))
     }
 
     fn state(&self, turn: Option<u64>) -> Result<State, LayoutError> {
@@ -121,7 +109,7 @@ impl Entries<'_> {
             seq: message.number,
             turn: message.number,
             id: message.id().unwrap_or_default(),
-            time: message.tree.string_at(&["timestamp"]).and_then(|text| time(&text)),
+            time: message.time(),
             speaker: message.speaker(),
             kind: message.kind(),
             text: message.text(),
@@ -145,39 +133,93 @@ impl Stream for Entries<'_> {
     }
 }
 
-struct Changes<'l> {
+/// Where a snapshot is: its place, that of its message, and where it is in the document.
+type SnapshotAt = (u64, u64, Option<u64>);
+
+/// Where the snapshots of a range of messages are.
+fn places(log: &ChatLog, turns: &RangeInclusive<u64>) -> Result<VecDeque<SnapshotAt>, LayoutError> {
+    let (first, last) = (*turns.start(), (*turns.end()).min(log.len()));
+    let mut places = Vec::new();
+    if first <= last {
+        let from = if first == 0 { 0 } else { log.place_of(first)? };
+        let to = if last == log.len() { log.last_place() } else { log.place_of(last)? };
+        let stored = log.by_index(|index| index.snapshots_between(0..=u64::MAX))?;
+        let message =
+            |place: u64, message: u64| log.overlay.moved.get(&place).copied().unwrap_or(message);
+        for known in stored {
+            let at = message(known.place, known.message);
+            if (from..=to).contains(&at) {
+                places.push((known.place, at, Some(known.offset)));
+            }
+        }
+        for (place, added) in &log.overlay.snapshots {
+            let at = message(*place, added.message);
+            if (from..=to).contains(&at) {
+                places.push((*place, at, None));
+            }
+        }
+    }
+    Ok(places.into())
+}
+
+struct Snapshots<'l> {
     log: &'l ChatLog,
-    /// Snapshots: their places, those of their messages, and where they are in the document.
-    places: VecDeque<(u64, u64, Option<u64>)>,
+    places: VecDeque<SnapshotAt>,
+}
+
+impl Snapshots<'_> {
+    fn read(&self, (place, message, offset): SnapshotAt) -> Result<Option<Tree>, LayoutError> {
+        let log = self.log;
+        Ok(match (offset, log.overlay.snapshots.get(&place)) {
+            (Some(offset), _) => {
+                let known = crate::chatlog::index::SnapshotPlace { message, place, offset };
+                Some(log.snapshot_at(&known)?)
+            }
+            (None, Some(added)) => {
+                let value = log.journal_value(&added.line)?;
+                Some(log.with_edits(List::Snapshots, place, value.to_line())?)
+            }
+            (None, None) => None,
+        })
+    }
+}
+
+impl Stream for Snapshots<'_> {
+    type Item = (u64, Tree);
+
+    fn next(&mut self) -> Option<Result<(u64, Tree), LayoutError>> {
+        loop {
+            let next = self.places.pop_front()?;
+            match self.read(next) {
+                Ok(Some(tree)) => return Some(Ok((self.log.number_of(next.1), tree))),
+                Ok(None) => {}
+                Err(error) => {
+                    self.places.clear();
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+
+    fn take_findings(&mut self) -> Vec<Finding> {
+        Vec::new()
+    }
+}
+
+struct Changes<'l> {
+    snapshots: Snapshots<'l>,
     ready: VecDeque<Change>,
 }
 
 impl Changes<'_> {
-    fn read(
-        &mut self,
-        (place, message, offset): (u64, u64, Option<u64>),
-    ) -> Result<(), LayoutError> {
-        let log = self.log;
-        let tree = match (offset, log.overlay.snapshots.get(&place)) {
-            (Some(offset), _) => {
-                let known = crate::chatlog::index::SnapshotPlace { message, place, offset };
-                log.snapshot_at(&known)?
-            }
-            (None, Some(added)) => {
-                let value = log.journal_value(&added.line)?;
-                log.with_edits(List::Snapshots, place, value.to_line())?
-            }
-            (None, None) => return Ok(()),
-        };
+    fn read(&mut self, turn: u64, tree: &Tree) {
         let tool = tree.string_at(&["tool_id"]).unwrap_or_default();
-        for changed in changes_of(&tree) {
+        for changed in changes_of(tree) {
             let path = Path::array([tool.clone(), changed.component]);
             let mut delta = Delta::set(path, changed.after);
             delta.previous = Some(changed.before).filter(|before| !before.is_null());
-            let turn = log.number_of(message);
             self.ready.push_back(Change { turn, scope: SCOPE.to_owned(), delta });
         }
-        Ok(())
     }
 }
 
@@ -189,10 +231,9 @@ impl Stream for Changes<'_> {
             if let Some(change) = self.ready.pop_front() {
                 return Some(Ok(change));
             }
-            let next = self.places.pop_front()?;
-            if let Err(error) = self.read(next) {
-                self.places.clear();
-                return Some(Err(error));
+            match self.snapshots.next()? {
+                Ok((turn, tree)) => self.read(turn, &tree),
+                Err(error) => return Some(Err(error)),
             }
         }
     }

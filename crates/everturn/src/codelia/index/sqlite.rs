@@ -147,7 +147,7 @@ impl SessionIndex for SqliteIndex {
     fn rows(&self) -> Result<Vec<Row>, IndexError> {
         let connection = self.locked();
         let read = || -> rusqlite::Result<Vec<Row>> {
-            let mut rows = connection.prepare(&self.select("ORDER BY updated_at DESC"))?;
+            let mut rows = connection.prepare(&self.select(""))?;
             rows.query_map([], row_of)?.collect()
         };
         read().map_err(failed("read"))
@@ -188,6 +188,12 @@ impl SessionIndex for SqliteIndex {
             transaction.commit()
         };
         write().map_err(failed("write"))
+    }
+
+    fn forget(&self) -> Result<(), IndexError> {
+        // All rows are written to new pages, and the log of the database is emptied.
+        let sql = "PRAGMA secure_delete = ON; VACUUM; PRAGMA wal_checkpoint(TRUNCATE);";
+        self.locked().execute_batch(sql).map_err(failed("clear"))
     }
 }
 

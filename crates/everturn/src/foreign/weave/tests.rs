@@ -66,7 +66,12 @@ fn what_was_asked_again_is_a_strand_and_the_newest_way_the_main_line() {
 #[test]
 fn what_nobody_asked_for_stays_in_the_line() {
     // Three calls side by side, each followed by its answer.
-    check("p m0 m1 m2 m1 m2 m3 p6", Forks::Questions, None, &["Main -: 0/1 1/1 2/1 3/1 4/1 5/1 6/1 7/2"]);
+    check(
+        "p m0 m1 m2 m1 m2 m3 p6",
+        Forks::Questions,
+        None,
+        &["Main -: 0/1 1/1 2/1 3/1 4/1 5/1 6/1 7/2"],
+    );
     // A hook beside the reply, from which the talk goes on.
     check("p m0 l0 p2 m3", Forks::Questions, None, &["Main -: 0/1 1/1 2/1 3/2 4/2"]);
     check("p m0 l0 p2 m3", Forks::Ways, None, &["Main -: 0/1 2/1 3/2 4/2", "Branch 0.0: 1/2"]);

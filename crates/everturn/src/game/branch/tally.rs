@@ -43,7 +43,7 @@ impl Tally {
 
     fn add_turn(&mut self, turn: &Turn) {
         self.turns += 1;
-        for event in turn.events() {
+        for event in turn.events().iter() {
             self.events += 1;
             self.scenes += u64::from(event.kind == "scene_start");
             self.conflicts += u64::from(event.kind == "conflict_end");

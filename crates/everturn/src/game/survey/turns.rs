@@ -226,7 +226,7 @@ impl Survey<'_> {
         let events = turn.events();
         let mut seen = HashSet::new();
         let mut regular = true;
-        for (place, event) in (1..).zip(&events) {
+        for (place, event) in (1..).zip(events.iter()) {
             let id = event.id.as_str();
             match id_parts(id) {
                 Some((of, number)) => {
@@ -250,7 +250,7 @@ impl Survey<'_> {
         }
         if !regular {
             self.facts.recount.odd_turns.insert(turn.turn, 0);
-            for event in &events {
+            for event in events.iter() {
                 let new = self.facts.recount.odd_events.insert(&event.id);
                 let unusual = !event.id.is_empty()
                     && id_parts(&event.id).is_none()

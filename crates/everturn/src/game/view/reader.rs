@@ -156,7 +156,7 @@ impl Stream for Entries<'_> {
 
 /// A turn as an entry.
 fn entry(turn: Turn, seq: u64) -> Entry {
-    let first = turn.events().into_iter().next().map(|event| event.id);
+    let first = turn.events().first().map(|event| event.id.clone());
     Entry {
         seq,
         turn: turn.turn,

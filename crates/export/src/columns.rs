@@ -8,7 +8,7 @@ fn columns(character: char) -> usize {
 }
 
 /// The text in lines of at most `width` columns: broken at spaces, and within words that are longer.
-pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
     // The widest characters must fit.
     let width = width.max(2);
     let mut lines = Vec::new();
@@ -45,7 +45,7 @@ fn split_at_space(line: &mut String) -> String {
 }
 
 /// As much of a line as fits into `width` columns.
-pub(crate) fn cut(line: &str, width: usize) -> String {
+pub fn cut(line: &str, width: usize) -> String {
     let mut used = 0;
     let fits = |character: &char| {
         used += columns(*character);
@@ -55,7 +55,7 @@ pub(crate) fn cut(line: &str, width: usize) -> String {
 }
 
 /// Two texts at both ends of a line of `width` columns; the second one gives way.
-pub(crate) fn spread(left: &str, right: &str, width: usize) -> String {
+pub fn spread(left: &str, right: &str, width: usize) -> String {
     let gap = width.saturating_sub(left.width() + right.width());
     if gap == 0 {
         return pad(&cut(left, width), width);

@@ -1,0 +1,192 @@
+//! `everturn scan`: keys, tokens and passwords in what is on the disk.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use everturn::belongings::files_below;
+use everturn::finding::Finding;
+use everturn::names::FilePath;
+use everturn::scan::Rules;
+use everturn::store::Store;
+use everturn::sweep::{Discovery, Listener, Swept, sweep};
+use everturn::view::Place;
+use serde_json::json;
+
+use super::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::sessions::Root;
+
+/// Find keys, tokens and passwords in sessions
+///
+/// Looks through every file of the sessions named, or of the whole root: logs, snapshots, checkpoints, archives,
+/// indexes, databases, the trash, the quarantine and Everturn's own logs. A secret is never printed; what would
+/// stand in its place is. Files in which keys are kept on purpose are passed over. Ends with status 3 if something
+/// was found.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn scan
+  everturn scan session-abc123
+  everturn scan --json | jq -r .family | sort | uniq -c
+
+With --json, one per line:
+  {"session":"…","file":"…","inside":"…","line":12,"offset":3456,"family":"github-token","certainty":"certain","secret":"[secret:github-token:1a2b3c4d]"}"#)]
+pub(crate) struct Args {
+    /// The sessions: ids or the beginnings of ids, paths, or `latest`; without one, the whole root
+    #[arg(value_name = "SESSION")]
+    sessions: Vec<String>,
+}
+
+/// Whose files are whose, as far as their names tell.
+struct Owners(Vec<Place>);
+
+impl Owners {
+    /// The session that a file belongs to: it lies in its place, or is named after it.
+    fn of(&self, file: &FilePath) -> Option<&str> {
+        let stem = |name: &str| name.split_once('.').map_or(name, |(stem, _)| stem).to_owned();
+        let names: Vec<String> = file.as_str().split('/').map(stem).collect();
+        let lies_in = |place: &&Place| file.is_within(&place.path);
+        let is_named = |place: &&Place| {
+            let copy = format!("-{}", place.id);
+            names.iter().any(|name| *name == place.id || name.ends_with(&copy))
+        };
+        let found = self.0.iter().find(lies_in).or_else(|| self.0.iter().find(is_named));
+        found.map(|place| place.id.as_str())
+    }
+}
+
+struct Printer<'a> {
+    context: &'a mut Context,
+    root: &'a Root,
+    owners: &'a Owners,
+    progress: Progress,
+    counts: BTreeMap<&'static str, u64>,
+    stopped: Option<Stop>,
+}
+
+impl Printer<'_> {
+    fn print(&mut self, found: &Discovery) -> Result<(), Stop> {
+        let session = self.owners.of(&found.file);
+        let file = self.root.shown(&found.file);
+        let inside = found.inside.as_ref().map(FilePath::as_str);
+        let out = &mut self.context.out;
+        if self.context.json {
+            let record = json!({
+                "session": session, "file": file, "inside": inside, "line": found.line,
+                "offset": found.offset, "family": found.family, "certainty": found.certainty.word(),
+                "secret": found.placeholder,
+            });
+            return writeln!(out, "{record}");
+        }
+        write!(out, "{file}")?;
+        if let Some(inside) = inside {
+            write!(out, "({inside})")?;
+        }
+        if let Some(line) = found.line {
+            write!(out, ":{line}")?;
+        }
+        let (offset, certainty) = (found.offset, found.certainty.word());
+        writeln!(out, ": {certainty} {} (byte {offset})", found.placeholder)
+    }
+}
+
+impl Listener for Printer<'_> {
+    fn secret(&mut self, found: Discovery) {
+        *self.counts.entry(found.family).or_default() += 1;
+        if self.stopped.is_some() {
+            return;
+        }
+        let progress = self.progress.clone();
+        let printed = match progress.is_shown() {
+            true => progress.aside(|| self.print(&found).and_then(|()| self.context.out.flush())),
+            false => self.print(&found),
+        };
+        self.stopped = printed.err();
+    }
+
+    fn trouble(&mut self, finding: Finding) {
+        self.progress.aside(|| Output::status(&finding.to_string()));
+    }
+
+    fn file(&mut self, file: &FilePath) {
+        self.progress.step(file.as_str());
+    }
+}
+
+/// How many secrets of which families, for people.
+pub(super) fn tally(counts: &BTreeMap<&'static str, u64>) -> String {
+    let parts = counts.iter().map(|(family, count)| format!("{count} {family}"));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+fn summary(swept: Swept, counts: &BTreeMap<&'static str, u64>) -> String {
+    let Swept { files, bytes, secrets, .. } = swept;
+    let looked = format!("{files} files, {bytes} bytes");
+    match secrets {
+        0 => format!("{looked}: no secrets were found"),
+        _ => format!("{looked}: {}", tally(counts)),
+    }
+}
+
+/// The files to look through, and the sessions that they may belong to.
+fn files(args: &Args, context: &Context) -> Result<(Root, Vec<FilePath>, Owners), Error> {
+    let Some((first, others)) = args.sessions.split_first() else {
+        let root = context.open_root()?;
+        let store: Arc<dyn Store> = root.store();
+        let mut places = Vec::new();
+        for layout in context.layouts() {
+            places.extend(layout.places(&store)?.places);
+        }
+        let files = files_below(&store, &FilePath::root())?;
+        return Ok((root, files, Owners(places)));
+    };
+    let found = context.find_to_read(first)?;
+    let mut all = vec![(found.layout, found.place)];
+    for name in others {
+        let other = context.find_to_read(name)?;
+        if other.root.path != found.root.path {
+            return Err(Error::new(Exit::Request, "the sessions lie in different roots"));
+        }
+        all.push((other.layout, other.place));
+    }
+    let store = found.root.store();
+    let mut files = Vec::new();
+    for (layout, place) in &all {
+        files.extend(layout.belongings(&store, place)?.files(&store)?);
+    }
+    files.sort();
+    files.dedup();
+    let places = all.into_iter().map(|(_, place)| place).collect();
+    Ok((found.root, files, Owners(places)))
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let (root, files, owners) = files(args, context)?;
+    let progress = Progress::new("scanning");
+    let store = root.store();
+    let mut printer = Printer {
+        context,
+        root: &root,
+        owners: &owners,
+        progress: progress.clone(),
+        counts: BTreeMap::new(),
+        stopped: None,
+    };
+    let swept = sweep(&store, &files, Rules::standard(), &mut printer);
+    progress.finish();
+    let counts = std::mem::take(&mut printer.counts);
+    if let Some(stop) = printer.stopped {
+        return Err(stop);
+    }
+    context.out.flush()?;
+    if !context.json {
+        Output::status(&summary(swept, &counts));
+    }
+    Ok(match (swept.secrets, swept.troubles) {
+        (0, 0) => Exit::Fine,
+        (0, _) => Exit::Damaged,
+        _ => Exit::Findings,
+    })
+}

@@ -1,0 +1,191 @@
+//! Tokens that begin in a way of their own: parts of certain bytes and lengths.
+
+use std::ops::Range;
+
+use crc_fast::{CrcAlgorithm, checksum};
+
+use super::neighbours::{begins_word, is_word, run_end};
+use super::plain::{is_dummy, is_mixed};
+use super::{Certainty, Hit};
+
+/// The bytes of which a part is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Alphabet {
+    Digits,
+    /// Digits and small letters up to f.
+    Hex,
+    /// Hex in small or capital letters.
+    AnyHex,
+    /// Capital letters, and digits.
+    Capitals,
+    /// Letters and digits.
+    Letters,
+    /// Letters, digits and `_`.
+    Words,
+    /// Letters, digits, `_` and `-`.
+    Url,
+    /// Letters, digits, `+`, `/` and `=`.
+    Base64,
+    /// Letters, digits, `_`, `-` and `.`.
+    Dotted,
+}
+
+impl Alphabet {
+    fn has(self, byte: u8) -> bool {
+        match self {
+            Alphabet::Digits => byte.is_ascii_digit(),
+            Alphabet::Hex => byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte),
+            Alphabet::AnyHex => byte.is_ascii_hexdigit(),
+            Alphabet::Capitals => byte.is_ascii_digit() || byte.is_ascii_uppercase(),
+            Alphabet::Letters => byte.is_ascii_alphanumeric(),
+            Alphabet::Words => is_word(byte),
+            Alphabet::Url => is_word(byte) || byte == b'-',
+            Alphabet::Base64 => byte.is_ascii_alphanumeric() || b"+/=".contains(&byte),
+            Alphabet::Dotted => is_word(byte) || b"-.".contains(&byte),
+        }
+    }
+}
+
+/// A part of a token.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Part {
+    /// So many bytes of an alphabet, at least and at most.
+    Run(Alphabet, usize, usize),
+    /// These bytes.
+    Text(&'static str),
+}
+
+/// What is known about a token besides its form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Proof {
+    /// Nothing.
+    Form,
+    /// The last six letters are the CRC-32 of those before, in base 62.
+    Crc62,
+}
+
+/// A kind of token.
+#[derive(Debug)]
+pub(super) struct Token {
+    pub(super) family: &'static str,
+    pub(super) starts: &'static [&'static str],
+    pub(super) parts: &'static [Part],
+    pub(super) proof: Proof,
+}
+
+impl Token {
+    /// The token whose beginning stands in this range, if there is one.
+    pub(super) fn check(&self, bytes: &[u8], start: &Range<usize>) -> Option<Hit> {
+        if !begins_word(bytes, start.start) {
+            return None;
+        }
+        let end = self.end(bytes, start.end).or_else(|| self.end_on_next_line(bytes, start.end))?;
+        let body = bytes.get(start.end..end)?;
+        let is_random = is_mixed(body) || matches!(self.parts, [Part::Run(Alphabet::Capitals, ..)]);
+        if is_dummy(body) || !is_random {
+            return None;
+        }
+        let certainty = match self.proof {
+            Proof::Form => Certainty::Likely,
+            Proof::Crc62 if has_crc62(&unbroken(body)) => Certainty::Certain,
+            Proof::Crc62 => Certainty::Possible,
+        };
+        Some(Hit::plain(start.start..end, self.family, certainty))
+    }
+
+    /// Where the parts end that begin at this place.
+    fn end(&self, bytes: &[u8], from: usize) -> Option<usize> {
+        let mut at = from;
+        for (number, part) in self.parts.iter().enumerate() {
+            at = match *part {
+                Part::Text(text) => {
+                    bytes.get(at..)?.starts_with(text.as_bytes()).then_some(at + text.len())?
+                }
+                Part::Run(alphabet, least, most) => {
+                    let mut end = run_end(bytes, at, most, |byte| alphabet.has(byte));
+                    if number + 1 == self.parts.len() {
+                        // A full stop or a dash behind the token belongs to the sentence.
+                        while end > at && matches!(bytes.get(end - 1), Some(b'.' | b'-')) {
+                            end -= 1;
+                        }
+                    }
+                    (least..=most).contains(&(end - at)).then_some(end)?
+                }
+            };
+        }
+        let follows = bytes.get(at).copied().unwrap_or(b' ');
+        (!is_word(follows)).then_some(at)
+    }
+
+    /// The same for a token of one part and a fixed length that was wrapped at the end of a line.
+    fn end_on_next_line(&self, bytes: &[u8], from: usize) -> Option<usize> {
+        let [Part::Run(alphabet, least, most)] = self.parts else { return None };
+        if least != most {
+            return None;
+        }
+        let first = run_end(bytes, from, *most, |byte| alphabet.has(byte));
+        let rest = bytes.get(first..)?;
+        let wrap = WRAPS.iter().find(|wrap| rest.starts_with(wrap))?.len();
+        let missing = most.checked_sub(first - from).filter(|missing| *missing > 0)?;
+        let end = run_end(bytes, first + wrap, missing, |byte| alphabet.has(byte));
+        let follows = bytes.get(end).copied().unwrap_or(b' ');
+        (first > from && end - first - wrap == missing && !is_word(follows)).then_some(end)
+    }
+}
+
+/// The ends of lines, as they are and in JSON.
+const WRAPS: [&[u8]; 4] = [b"\r\n", b"\n", b"\\r\\n", b"\\n"];
+
+/// The token without the end of line in it.
+fn unbroken(token: &[u8]) -> Vec<u8> {
+    let wrap = line_break(token, "");
+    match token.windows(wrap.len().max(1)).position(|window| window == wrap) {
+        Some(at) if !wrap.is_empty() => {
+            let (before, rest) = token.split_at(at);
+            [before, rest.get(wrap.len()..).unwrap_or_default()].concat()
+        }
+        _ => token.to_vec(),
+    }
+}
+
+/// The end of line in a token that was wrapped: it stays when the token goes. Key blocks go with theirs.
+pub(super) fn line_break(secret: &[u8], family: &str) -> &'static [u8] {
+    if family == super::key_block::FAMILY {
+        return b"";
+    }
+    let has = |wrap: &&&[u8]| secret.windows(wrap.len()).any(|window| window == **wrap);
+    WRAPS.iter().find(has).copied().unwrap_or(b"")
+}
+
+const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// Six letters that stand for a CRC-32 in base 62.
+fn crc62(bytes: &[u8]) -> [u8; 6] {
+    let mut rest = checksum(CrcAlgorithm::Crc32IsoHdlc, bytes);
+    let mut digits = [b'0'; 6];
+    for digit in digits.iter_mut().rev() {
+        let value = usize::try_from(rest % 62).unwrap_or_default();
+        *digit = BASE62.get(value).copied().unwrap_or(b'0');
+        rest /= 62;
+    }
+    digits
+}
+
+fn has_crc62(body: &[u8]) -> bool {
+    let Some((random, sum)) = body.split_last_chunk::<6>() else { return false };
+    crc62(random) == *sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checksum_in_base_62_is_known() {
+        // Put together, so that no scanner of sources takes the example for a token.
+        let body = ["zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ", "0mLq17"].concat();
+        assert!(has_crc62(body.as_bytes()));
+        assert!(!has_crc62(body.replace("zQ", "zR").as_bytes()));
+        assert!(!has_crc62(b"0mLq1"));
+    }
+}

@@ -1,0 +1,294 @@
+//! One HTML file that needs nothing else: no network, no scripts to be read, and nothing in the text ever runs.
+//!
+//! Texts go through `everturn::markup`, everything else is escaped, and a content security policy with the hashes of our own
+//! style and script keeps a browser from running or fetching anything else, whatever the text has in it.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use everturn::markup::{self, escaped};
+use everturn::view::{Mark, MarkKind};
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+
+use crate::choices::{Choices, Style};
+use crate::export::{ExportError, Shape};
+use crate::facts::{clock, count, day, facts};
+use crate::piece::{Changes, Piece, Role, Said};
+use crate::source::{Cover, Outline, Speaker};
+
+const CSS: &str = include_str!("html/page.css");
+const SCRIPT: &str = include_str!("html/page.js");
+
+/// How many colours there are for speakers.
+const COLOURS: usize = 8;
+
+/// How much of what a tool was given is seen before it is opened.
+const GLIMPSE: usize = 72;
+
+pub(crate) struct Page<'c> {
+    choices: &'c Choices,
+    speakers: Vec<String>,
+    /// The day of the last entry.
+    day: Option<String>,
+    /// Whether a chapter is open.
+    in_chapter: bool,
+    /// How many headings there were.
+    headings: usize,
+}
+
+fn hash(text: &str) -> String {
+    format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
+}
+
+fn stamp(time: Timestamp, words: &str) -> String {
+    format!("<time datetime=\"{time}\">{words}</time>")
+}
+
+/// What a heading is called within the page.
+fn anchor(number: usize) -> String {
+    format!("m-{number}")
+}
+
+/// The beginning of a text on one line.
+fn glimpse(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().take(GLIMPSE).collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(GLIMPSE) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}
+
+/// Paragraphs of which each line stays a line, without any Markdown.
+fn plain(text: &str) -> String {
+    format!("<p>{}</p>", escaped(text.trim()).replace('\n', "<br>\n"))
+}
+
+impl<'c> Page<'c> {
+    pub(crate) fn new(choices: &'c Choices) -> Page<'c> {
+        Page { choices, speakers: Vec::new(), day: None, in_chapter: false, headings: 0 }
+    }
+
+    fn is_rich(&self) -> bool {
+        self.choices.style != Style::Minimal
+    }
+
+    /// What there is to jump to.
+    fn contents(&self, outline: &Outline) -> String {
+        let rank = |mark: &Mark| match mark.kind {
+            MarkKind::Chapter => "chapter",
+            MarkKind::Scene => "scene",
+            _ => "mark",
+        };
+        let shown = |mark: &Mark| self.is_rich() || rank(mark) != "mark";
+        let lines = outline.headings.iter().enumerate().filter(|(_, mark)| shown(mark));
+        let lines: Vec<String> = lines
+            .map(|(at, mark)| {
+                let (class, href) = (rank(mark), anchor(at));
+                format!(
+                    "<li class=\"{class}\"><a href=\"#{href}\">{}</a></li>\n",
+                    escaped(&mark.name)
+                )
+            })
+            .collect();
+        match lines.is_empty() {
+            true => String::new(),
+            false => format!(
+                "<nav class=\"contents\" aria-label=\"Contents\">\n<h2>Contents</h2>\n<ol>\n{}</ol>\n</nav>\n",
+                lines.concat()
+            ),
+        }
+    }
+
+    fn colour(&self, speaker: &str) -> usize {
+        let known = self.speakers.iter().position(|known| known == speaker);
+        known.unwrap_or(self.speakers.len()) % COLOURS
+    }
+
+    fn heading(&mut self, mark: &Mark) -> String {
+        let id = anchor(self.headings);
+        self.headings += 1;
+        let name = escaped(&mark.name);
+        let about = match mark.description.trim() {
+            text if !text.is_empty() && self.is_rich() => {
+                format!("<div class=\"about\">{}</div>\n", plain(text))
+            }
+            _ => String::new(),
+        };
+        let link =
+            format!("<a class=\"anchor\" href=\"#{id}\" aria-label=\"Link to this place\">#</a>");
+        match mark.kind {
+            MarkKind::Chapter => {
+                let close =
+                    if std::mem::replace(&mut self.in_chapter, true) { "</section>\n" } else { "" };
+                format!(
+                    "{close}<section class=\"chapter\">\n<h2 id=\"{id}\">{name} {link}</h2>\n{about}"
+                )
+            }
+            MarkKind::Scene => format!("<h3 id=\"{id}\">{name} {link}</h3>\n{about}"),
+            _ if self.is_rich() => {
+                let kind = escaped(&mark.kind.to_string());
+                format!("<p class=\"mark\" id=\"{id}\"><b>{kind}</b> {name} {link}</p>\n{about}")
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// The day, when it is another one than before.
+    fn new_day(&mut self, time: Option<Timestamp>) -> String {
+        let Some(time) = time.filter(|_| self.is_rich()) else { return String::new() };
+        let words = day(time);
+        if self.day.as_ref() == Some(&words) {
+            return String::new();
+        }
+        let line = format!("<p class=\"day\">{}</p>\n", stamp(time, &words));
+        self.day = Some(words);
+        line
+    }
+
+    fn said(&mut self, said: &Said) -> String {
+        let role = said.role();
+        let id = format!("e-{}", said.seq);
+        let (name, colour) = (escaped(&said.speaker), self.colour(&said.speaker));
+        let time = said.time.filter(|_| self.is_rich());
+        let time = time.map(|time| format!("{} · ", stamp(time, &clock(time)))).unwrap_or_default();
+        let turn = if self.is_rich() { format!("turn {}", said.turn) } else { "¶".to_owned() };
+        let at = format!("<a class=\"at\" href=\"#{id}\">{time}{turn}</a>");
+        let note = role.note().map(|note| format!(" <i>{note}</i>")).unwrap_or_default();
+        let initial = said.speaker.chars().find(|c| c.is_alphanumeric());
+        let initial =
+            initial.map(|c| c.to_uppercase().to_string()).unwrap_or_else(|| "·".to_owned());
+        let badge =
+            format!("<span class=\"badge\" aria-hidden=\"true\">{}</span>", escaped(&initial));
+        let who = format!("{badge}<b class=\"who\">{name}</b>{note}");
+        let inside = match role {
+            Role::Call | Role::Answer => {
+                let (tool, body) = said.tool();
+                let tool = tool.filter(|tool| *tool != said.speaker);
+                let tool = tool.map(|tool| format!(" <code>{}</code>", escaped(&tool)));
+                let seen = escaped(&glimpse(&body));
+                let summary = format!(
+                    "<summary>{who}{} <span class=\"glimpse\">{seen}</span>{at}</summary>",
+                    tool.unwrap_or_default()
+                );
+                format!("<details>{summary}\n<pre>{}</pre></details>", escaped(&body))
+            }
+            Role::Thought => {
+                let text = markup::shown(&said.text);
+                format!(
+                    "<details><summary>{who}{at}</summary>\n<div class=\"text\">{text}</div></details>"
+                )
+            }
+            _ => {
+                let text = markup::shown(&said.text);
+                format!("<header>{who}{at}</header>\n<div class=\"text\">{text}</div>")
+            }
+        };
+        let day = self.new_day(said.time);
+        let role = role.as_str();
+        format!("{day}<article class=\"{role} c{colour}\" id=\"{id}\">{inside}</article>\n")
+    }
+
+    fn changes(changes: &Changes) -> String {
+        let row = |place: &str, words: &str| {
+            format!("<li><code>{}</code> <span>{}</span></li>\n", escaped(place), escaped(words))
+        };
+        let rows = changes.lines.iter().map(|line| row(&line.place, &line.words()));
+        let number = count(changes.lines.len() as u64, "change", "changes");
+        format!(
+            "<details class=\"changes\"><summary>{number} of the state <span class=\"at\">turn {}</span></summary>\n<ul>\n{}</ul>\n</details>\n",
+            changes.turn,
+            rows.collect::<String>()
+        )
+    }
+
+    fn cover(&self, cover: &Cover, outline: &Outline) -> String {
+        let kicker = match outline.times {
+            Some((first, _)) if self.is_rich() => stamp(first, &day(first)),
+            _ => String::new(),
+        };
+        let mut text = format!(
+            "<header class=\"cover\">\n<p class=\"kicker\">{kicker}</p>\n<h1>{}</h1>\n",
+            escaped(&cover.title)
+        );
+        if self.choices.metadata {
+            text.push_str("<dl class=\"facts\">\n");
+            for (name, value) in facts(cover, outline) {
+                text.push_str(&format!("<div><dt>{name}</dt><dd>{}</dd></div>\n", escaped(&value)));
+            }
+            text.push_str("</dl>\n");
+        }
+        text.push_str("</header>\n");
+        text
+    }
+}
+
+/// The controls: they work without scripts, or are not there.
+const BAR: &str = r#"<div class="bar">
+<form id="filter" role="search" hidden><input type="search" aria-label="Show only what contains these words" placeholder="Filter" autocomplete="off"><output aria-live="polite"></output></form>
+<fieldset class="theme" aria-label="Theme">
+<label title="As the system has it"><input type="radio" name="theme" id="theme-auto" checked><span>Auto</span></label>
+<label title="Light"><input type="radio" name="theme" id="theme-light"><span>Light</span></label>
+<label title="Dark"><input type="radio" name="theme" id="theme-dark"><span>Dark</span></label>
+</fieldset>
+</div>
+"#;
+
+impl Shape for Page<'_> {
+    fn begin(&mut self, cover: &Cover, outline: &Outline) -> Result<String, ExportError> {
+        self.speakers = outline.speakers.iter().map(|Speaker { name, .. }| name.clone()).collect();
+        let contents = self.contents(outline);
+        let class = if contents.is_empty() { "plain" } else { "with-contents" };
+        let language = escaped(self.choices.language.as_deref().unwrap_or("en"));
+        let (style, script) = (hash(CSS), hash(SCRIPT));
+        let title = escaped(&cover.title);
+        Ok(format!(
+            "<!doctype html>\n<html lang=\"{language}\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src {style}; script-src {script}; base-uri 'none'; form-action 'none'\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"referrer\" content=\"no-referrer\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <meta name=\"generator\" content=\"Everturn\">\n\
+             <title>{title}</title>\n<style>{CSS}</style>\n</head>\n<body class=\"{class} {}\">\n\
+             {}{BAR}{contents}<main>\n",
+            self.choices.style.as_str(),
+            self.cover(cover, outline),
+        ))
+    }
+
+    fn piece(&mut self, piece: &Piece) -> Result<String, ExportError> {
+        Ok(match piece {
+            Piece::Heading(mark) => self.heading(mark),
+            Piece::Turn { number, .. } if self.is_rich() => {
+                format!("<span class=\"turn\" id=\"t-{number}\"></span>")
+            }
+            Piece::Turn { .. } => String::new(),
+            Piece::Changes(changes) if changes.lines.is_empty() => String::new(),
+            Piece::Said(said) => self.said(said),
+            Piece::Changes(changes) => Page::changes(changes),
+        })
+    }
+
+    fn end(&mut self, state: &[(String, String)]) -> Result<String, ExportError> {
+        let mut text = String::new();
+        if self.in_chapter {
+            text.push_str("</section>\n");
+        }
+        text.push_str("</main>\n<footer>\n");
+        if !state.is_empty() {
+            text.push_str("<h2>The state at the end</h2>\n");
+        }
+        for (scope, value) in state {
+            text.push_str(&format!(
+                "<details class=\"state\"><summary>{}</summary>\n<pre>{}</pre></details>\n",
+                escaped(scope),
+                escaped(value)
+            ));
+        }
+        if self.is_rich() {
+            text.push_str("<p class=\"colophon\">Times are UTC.</p>\n");
+        }
+        text.push_str(&format!("</footer>\n<script>{SCRIPT}</script>\n</body>\n</html>\n"));
+        Ok(text)
+    }
+}

@@ -1,0 +1,354 @@
+//! A chat-log document, from whatever layout, which can be imported again.
+//!
+//! A session that is a chat log keeps what it says of itself, its messages and its snapshots as they are stored. Of any
+//! other, each entry becomes a message; where its kind is none that chat logs have, `metadata.entry` says it.
+
+mod snapshots;
+
+use std::ops::ControlFlow;
+
+use everturn::document::Style as Spelling;
+use everturn::finding::Finding;
+use everturn::tree::{Kind as TreeKind, Tree};
+use everturn::view::{Kind, Mark, MarkKind};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::choices::{Choices, Format};
+use crate::export::{Counted, ExportError, Progress, told};
+use crate::mask::Masker;
+use crate::piece::{Piece, Role, Said};
+use crate::source::{Cover, Outline, Source, Texts};
+use crate::visible::is_bidi_control;
+
+/// The layout whose records are messages already.
+const CHATLOG: &str = "chatlog";
+
+/// Writes the document; returns what was noticed.
+pub(crate) fn write(
+    source: &Source<'_>,
+    cover: &Cover,
+    outline: &Outline,
+    out: &mut Counted<'_>,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Vec<Finding>, ExportError> {
+    let about = source.reader.about()?;
+    let mut document = Document { source, cover, outline, out, about };
+    document.head()?;
+    let findings = document.messages(progress)?;
+    document.snapshots()?;
+    document.tail()?;
+    Ok(findings)
+}
+
+/// JSON in which nothing changes the direction of what is around it.
+fn plain(json: &str) -> String {
+    let odd = |c: char| is_bidi_control(c) || ('\u{7f}'..='\u{9f}').contains(&c);
+    if !json.contains(odd) {
+        return json.to_owned();
+    }
+    let mut out = String::with_capacity(json.len());
+    for character in json.chars() {
+        match odd(character) {
+            true => out.push_str(&format!("\\u{:04x}", u32::from(character))),
+            false => out.push(character),
+        }
+    }
+    out
+}
+
+struct Document<'d, 's, 'w> {
+    source: &'d Source<'s>,
+    cover: &'d Cover,
+    outline: &'d Outline,
+    out: &'d mut Counted<'w>,
+    /// What a chat log says of itself.
+    about: Tree,
+}
+
+impl Document<'_, '_, '_> {
+    fn is_chat_log(&self) -> bool {
+        self.cover.layout == CHATLOG
+    }
+
+    /// A value, spelled out at a depth. Its secrets are masked here if they were not before.
+    fn spelled(&self, tree: &Tree, depth: usize, masked: bool) -> String {
+        let text = tree.to_text(&Spelling::PRETTY_RAW);
+        let text = if masked { text } else { self.source.masker.json(text) };
+        plain(&text).replace('\n', &format!("\n{}", "  ".repeat(depth)))
+    }
+
+    fn member(&mut self, key: &str, tree: &Tree, masked: bool) -> Result<(), ExportError> {
+        let value = self.spelled(tree, 1, masked);
+        let key = serde_json::to_string(key).unwrap_or_default();
+        Ok(self.out.put(&format!(",\n  {}: {value}", plain(&key)))?)
+    }
+
+    fn head(&mut self) -> Result<(), ExportError> {
+        let version = self.about.string_at(&["version"]).unwrap_or_else(|| "1.0".to_owned());
+        let version = serde_json::to_string(&version).unwrap_or_default();
+        self.out.put(&format!("{{\n  \"version\": {version},\n  \"type\": \"chat-log\""))?;
+        let metadata = match self.about.at(&["metadata"]) {
+            Some(metadata) => (metadata, false),
+            None => (self.metadata(), true),
+        };
+        self.member("metadata", &metadata.0, metadata.1)?;
+        let session = self.session();
+        self.member("session", &session, false)
+    }
+
+    fn metadata(&self) -> Tree {
+        let cover = self.cover;
+        let time = |time: Option<Timestamp>| time.unwrap_or(Timestamp::UNIX_EPOCH).to_string();
+        let mut value = json!({
+            "id": cover.id, "created": time(cover.created.or(self.first())),
+            "modified": time(cover.updated.or(cover.created).or(self.first())),
+            "series": "", "title": cover.title,
+        });
+        let more = [
+            ("layout", Some(cover.layout.to_owned())),
+            ("status", Some(cover.status.clone())),
+            ("parent", cover.parent.clone()),
+        ];
+        if let (Value::Object(members), true) = (&mut value, self.source.choices.metadata) {
+            for (key, text) in more {
+                members.extend(text.map(|text| (key.to_owned(), Value::from(text))));
+            }
+        }
+        tree(&value)
+    }
+
+    fn first(&self) -> Option<Timestamp> {
+        self.outline.times.map(|(first, _)| first)
+    }
+
+    fn session(&self) -> Tree {
+        let (outline, choices) = (self.outline, self.source.choices);
+        let (first, last) =
+            outline.times.or(self.cover.created.map(|time| (time, time))).unwrap_or_default();
+        let counted = json!(outline.entries);
+        let mut known =
+            match self.about.at(&["session"]).and_then(|session| session.to_value().ok()) {
+                Some(Value::Object(known)) => known,
+                _ => {
+                    let player =
+                        outline.speakers.iter().find(|speaker| speaker.role == Role::Player);
+                    let name = player.map(|speaker| speaker.name.clone()).unwrap_or_default();
+                    let tools =
+                        if choices.snapshots { snapshots::tools(self.source) } else { Vec::new() };
+                    let value = json!({
+                        "start_time": first.to_string(), "end_time": last.to_string(),
+                        "duration_seconds": last.as_second() - first.as_second(),
+                        "message_count": outline.entries,
+                        "protagonist": {"name": name},
+                        "support_tools": tools, "settings": {},
+                    });
+                    match value {
+                        Value::Object(members) => members,
+                        _ => serde_json::Map::new(),
+                    }
+                }
+            };
+        known.insert("message_count".to_owned(), counted);
+        if !choices.metadata {
+            known.shift_remove("settings");
+        }
+        tree(&Value::Object(known))
+    }
+
+    fn messages(
+        &mut self,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Vec<Finding>, ExportError> {
+        self.out.put(",\n  \"messages\": [")?;
+        let choices = Choices { snapshots: false, ..self.source.choices.clone() };
+        // The stored messages of a chat log are masked whole.
+        let unmasked = Masker::new(None);
+        let masker = if self.is_chat_log() { &unmasked } else { self.source.masker };
+        let source = Source { choices: &choices, masker, ..copied(self.source) };
+        let mut pieces = source.pieces(&Outline::default())?;
+        let mut done = 0;
+        let mut time = self.cover.created.or(self.first()).unwrap_or_default();
+        while let Some(piece) = pieces.next() {
+            let Piece::Said(said) = piece? else { continue };
+            time = said.time.unwrap_or(time);
+            let message = match said.raw.kind() {
+                TreeKind::Object if self.is_chat_log() => {
+                    self.spelled(&as_chosen(&said.raw, choices.metadata), 2, false)
+                }
+                _ => self.spelled(&message(&said, time), 2, !self.is_chat_log()),
+            };
+            self.out.put(if done == 0 { "\n    " } else { ",\n    " })?;
+            self.out.put(&message)?;
+            done += 1;
+            told(progress, Progress::Writing { done, total: self.outline.entries })?;
+        }
+        self.out.put(if done == 0 { "]" } else { "\n  ]" })?;
+        Ok(std::mem::take(&mut pieces.findings))
+    }
+
+    fn snapshots(&mut self) -> Result<(), ExportError> {
+        self.out.put(",\n  \"tool_snapshots\": [")?;
+        let mut any = false;
+        let choices = self.source.choices;
+        if choices.snapshots && choices.speaker.is_none() {
+            let stored = self.source.reader.snapshots(self.source.turns.clone())?;
+            if let Some(mut stored) = stored {
+                while let Some(snapshot) = stored.next() {
+                    let (_, tree) = snapshot?;
+                    self.element(&tree, &mut any)?;
+                }
+            } else {
+                // The entries were masked and counted before.
+                let unmasked = Masker::new(None);
+                let source = Source { masker: &unmasked, ..copied(self.source) };
+                let mut states = snapshots::States::new(&source, self.cover.created)?;
+                while let Some(snapshots) = states.next() {
+                    for snapshot in snapshots? {
+                        self.element(&tree(&snapshot), &mut any)?;
+                    }
+                }
+            }
+        }
+        Ok(self.out.put(if any { "\n  ]" } else { "]" })?)
+    }
+
+    fn element(&mut self, tree: &Tree, any: &mut bool) -> Result<(), ExportError> {
+        let text = self.spelled(tree, 2, false);
+        self.out.put(if std::mem::replace(any, true) { ",\n    " } else { "\n    " })?;
+        Ok(self.out.put(&text)?)
+    }
+
+    fn tail(&mut self) -> Result<(), ExportError> {
+        let (bookmarks, markers): (Vec<&Mark>, Vec<&Mark>) =
+            self.outline.headings.iter().partition(|mark| mark.kind == MarkKind::Bookmark);
+        for (key, marks) in [("bookmarks", bookmarks), ("narrative_markers", markers)] {
+            let marks = marks.into_iter().map(|mark| self.mark(key, mark));
+            let marks = marks.collect::<Result<Vec<Value>, ExportError>>()?;
+            self.member(key, &tree(&Value::Array(marks)), false)?;
+        }
+        let choices = self.source.choices;
+        let written = [
+            "version",
+            "type",
+            "metadata",
+            "session",
+            "messages",
+            "tool_snapshots",
+            "bookmarks",
+            "narrative_markers",
+            "export",
+        ];
+        for (key, value) in self.about.children() {
+            if !written.contains(&key.as_str()) && (choices.metadata || key != "context_window") {
+                self.member(&key, &value, false)?;
+            }
+        }
+        let formats: Vec<&str> = Format::ALL.iter().map(|format| format.as_str()).collect();
+        let export = json!({
+            "formats": formats, "last_exported": self.cover.now.to_string(),
+            "export_settings": {
+                "include_metadata": choices.metadata, "include_tool_snapshots": choices.snapshots,
+                "include_ooc_messages": choices.ooc, "formatting_style": choices.style.as_str(),
+            },
+        });
+        self.member("export", &tree(&export), true)?;
+        Ok(self.out.put("\n}\n")?)
+    }
+
+    /// A mark as it is stored, or as a chat log would store it.
+    fn mark(&self, list: &str, mark: &Mark) -> Result<Value, ExportError> {
+        let stored = self.about.at(&[list]).map(|list| list.children()).unwrap_or_default();
+        let same = stored
+            .into_iter()
+            .find(|(_, known)| known.string_at(&["id"]).as_ref() == Some(&mark.id));
+        if let Some(Ok(known)) = same.map(|(_, known)| known.to_value()) {
+            return Ok(known);
+        }
+        let entry = match &mark.entry {
+            Some(entry) => entry.clone(),
+            None => {
+                let first = self.source.reader.entries(mark.turn..=mark.turn)?.next();
+                first.transpose()?.map(|entry| entry.id).unwrap_or_default()
+            }
+        };
+        let kind = match &mark.kind {
+            MarkKind::Other(_) => MarkKind::Event,
+            kind => kind.clone(),
+        };
+        let time = mark.time.or(self.cover.created).unwrap_or_default().to_string();
+        Ok(match mark.kind {
+            MarkKind::Bookmark => {
+                json!({"id": mark.id, "name": mark.name, "description": mark.description,
+                "message_id": entry, "timestamp": time, "tool_snapshot_ids": []})
+            }
+            _ => {
+                json!({"id": mark.id, "type": kind.as_str(), "name": mark.name, "description": mark.description,
+                "message_id": entry, "timestamp": time})
+            }
+        })
+    }
+}
+
+fn tree(value: &Value) -> Tree {
+    Tree::from_value(value).unwrap_or_else(|_| Tree::null())
+}
+
+/// A stored message, with or without what is known about it.
+fn as_chosen(message: &Tree, metadata: bool) -> Tree {
+    if metadata || message.at(&["metadata"]).is_none() {
+        return message.clone();
+    }
+    let members = message.children().into_iter().filter(|(key, _)| key != "metadata");
+    let members = members.map(|(key, value)| {
+        format!("{}:{}", serde_json::to_string(&key).unwrap_or_default(), value.to_line())
+    });
+    let text = format!("{{{}}}", members.collect::<Vec<String>>().join(","));
+    Tree::parse(text).unwrap_or_else(|_| message.clone())
+}
+
+/// The type of message that comes closest.
+fn kind_of_message(kind: &Kind) -> &'static str {
+    match (Role::of(kind), kind) {
+        (Role::Player, _) => "protagonist",
+        (Role::Narrator, _) | (Role::Voice, Kind::Assistant) => "narrator",
+        (Role::Voice, _) => "npc",
+        (Role::Aside, _) => "ooc",
+        (Role::System | Role::Thought | Role::Call | Role::Answer | Role::Event, _) => "system",
+    }
+}
+
+/// An entry as a message.
+fn message(said: &Said, time: Timestamp) -> Tree {
+    let kind = kind_of_message(&said.kind);
+    let slug: String = said
+        .speaker
+        .chars()
+        .map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+        .collect();
+    let slug = slug.trim_matches('-');
+    let mut entry = json!({"kind": said.kind.as_str(), "turn": said.turn});
+    if let (None, Value::Object(entry)) = (said.time, &mut entry) {
+        entry.insert("timed".to_owned(), Value::Bool(false));
+    }
+    tree(&json!({
+        "id": said.id,
+        "timestamp": time.to_string(),
+        "type": kind,
+        "sender": {"id": if slug.is_empty() { kind } else { slug }, "name": said.speaker},
+        "content": {"text": said.text},
+        "metadata": {"entry": entry},
+    }))
+}
+
+/// The same session, to be read in another way.
+fn copied<'s>(source: &Source<'s>) -> Source<'s> {
+    Source {
+        summary: source.summary,
+        reader: source.reader,
+        choices: source.choices,
+        masker: source.masker,
+        turns: source.turns.clone(),
+        texts: Texts::Exact,
+    }
+}

@@ -1,0 +1,127 @@
+//! Secrets, and what stands in their place.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+/// Finds secrets in texts.
+pub trait Mask {
+    /// The text with its secrets masked, and how many of which family there were.
+    fn mask<'t>(&self, text: &'t str) -> Masked<'t>;
+}
+
+/// A text whose secrets are masked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Masked<'t> {
+    /// The text.
+    pub text: Cow<'t, str>,
+    /// How many secrets of each family were in it.
+    pub counts: BTreeMap<String, u64>,
+}
+
+/// Masks texts, and counts what it masks.
+pub(crate) struct Masker<'m> {
+    mask: Option<&'m dyn Mask>,
+    counts: RefCell<BTreeMap<String, u64>>,
+}
+
+impl<'m> Masker<'m> {
+    pub(crate) fn new(mask: Option<&'m dyn Mask>) -> Masker<'m> {
+        Masker { mask, counts: RefCell::default() }
+    }
+
+    /// How often secrets of each family were masked.
+    pub(crate) fn counts(&self) -> BTreeMap<String, u64> {
+        self.counts.borrow().clone()
+    }
+
+    pub(crate) fn text(&self, text: String) -> String {
+        let Some(mask) = self.mask else { return text };
+        let Masked { text: masked, counts } = mask.mask(&text);
+        for (family, count) in counts {
+            *self.counts.borrow_mut().entry(family).or_default() += count;
+        }
+        match masked {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(masked) => masked,
+        }
+    }
+
+    /// JSON whose texts are masked; everything else stays as it is spelled.
+    pub(crate) fn json(&self, json: String) -> String {
+        if self.mask.is_none() {
+            return json;
+        }
+        let mut out = String::with_capacity(json.len());
+        let mut rest = json.as_str();
+        while let Some(start) = rest.find('"') {
+            let end = string_end(rest, start);
+            let (before, tail) = rest.split_at(start);
+            let (spelled, after) = tail.split_at(end - start);
+            out.push_str(before);
+            out.push_str(&self.spelled(spelled));
+            rest = after;
+        }
+        out.push_str(rest);
+        out
+    }
+
+    /// A JSON string, with its quotes. One that is not whole Unicode is looked at as it is spelled.
+    fn spelled(&self, spelled: &str) -> String {
+        let Ok(text) = serde_json::from_str::<String>(spelled) else {
+            return self.text(spelled.to_owned());
+        };
+        let masked = self.text(text.clone());
+        if masked == text {
+            return spelled.to_owned();
+        }
+        serde_json::to_string(&masked).unwrap_or_default()
+    }
+}
+
+/// Where the string ends that begins at a quote.
+fn string_end(text: &str, start: usize) -> usize {
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate().skip(start + 1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes every `sk-…` for a secret.
+    struct Keys;
+
+    impl Mask for Keys {
+        fn mask<'t>(&self, text: &'t str) -> Masked<'t> {
+            let count = text.matches("sk-").count();
+            let counts = BTreeMap::from([("key".to_owned(), count as u64)]);
+            let masked: Vec<&str> = text
+                .split_inclusive(' ')
+                .map(|word| if word.starts_with("sk-") { "[masked] " } else { word })
+                .collect();
+            let text = if count == 0 { text.into() } else { masked.concat().into() };
+            Masked { text, counts }
+        }
+    }
+
+    #[test]
+    fn only_the_texts_of_json_are_masked_and_each_is_counted() {
+        let masker = Masker::new(Some(&Keys));
+        let json = r#"{"a\"b":"sk-1 \n","n":1.50,"x":["sk-2 ","\ud800"],"e":"\u0041"}"#;
+        assert_eq!(
+            masker.json(json.to_owned()),
+            r#"{"a\"b":"[masked] \n","n":1.50,"x":["[masked] ","\ud800"],"e":"\u0041"}"#
+        );
+        assert_eq!(masker.counts(), BTreeMap::from([("key".to_owned(), 2)]));
+        assert_eq!(Masker::new(None).json(json.to_owned()), json);
+    }
+}

@@ -1,0 +1,387 @@
+//! A session as an outline, and as pieces that are read one by one.
+
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+
+use everturn::delta::Op;
+use everturn::document::Style as Spelling;
+use everturn::finding::Finding;
+use everturn::layout::{LayoutError, Reader, Stream};
+use everturn::view::{Change, Entry, Mark, MarkKind, Summary};
+use jiff::Timestamp;
+
+use crate::choices::Choices;
+use crate::export::ExportError;
+use crate::mask::Masker;
+use crate::piece::{ChangeLine, Changes, Piece, Role, Said};
+use crate::visible::{one_line, visible};
+
+/// How many speakers are listed.
+const SPEAKERS: usize = 256;
+
+/// How long the text of a state may be that is shown.
+const LONGEST_STATE: usize = 64 << 10;
+
+/// The part of the state that a scene is.
+const SCENE: &str = "scene";
+
+/// What is known of a session before it is read.
+#[derive(Debug, Clone)]
+pub(crate) struct Cover {
+    pub(crate) title: String,
+    pub(crate) id: String,
+    pub(crate) layout: &'static str,
+    pub(crate) status: String,
+    pub(crate) parent: Option<String>,
+    pub(crate) created: Option<Timestamp>,
+    pub(crate) updated: Option<Timestamp>,
+    /// When it is exported.
+    pub(crate) now: Timestamp,
+}
+
+/// Somebody who speaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Speaker {
+    pub(crate) name: String,
+    pub(crate) role: Role,
+    /// How often.
+    pub(crate) entries: u64,
+}
+
+/// What a first look at a session tells: how much there is, who speaks, and where chapters and scenes begin.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Outline {
+    /// The marks, in the order of their turns.
+    pub(crate) headings: Vec<Mark>,
+    pub(crate) entries: u64,
+    pub(crate) turns: u64,
+    /// When the first and the last entry were.
+    pub(crate) times: Option<(Timestamp, Timestamp)>,
+    /// Those who speak, in the order in which they do.
+    pub(crate) speakers: Vec<Speaker>,
+}
+
+/// Whether texts are for people, or exactly what is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Texts {
+    Shown,
+    Exact,
+}
+
+/// A session that is exported, as far as it was chosen.
+pub(crate) struct Source<'s> {
+    pub(crate) summary: &'s Summary,
+    pub(crate) reader: &'s dyn Reader,
+    pub(crate) choices: &'s Choices,
+    pub(crate) masker: &'s Masker<'s>,
+    pub(crate) turns: RangeInclusive<u64>,
+    pub(crate) texts: Texts,
+}
+
+impl<'s> Source<'s> {
+    pub(crate) fn new(
+        summary: &'s Summary,
+        reader: &'s dyn Reader,
+        choices: &'s Choices,
+        masker: &'s Masker<'s>,
+        texts: Texts,
+    ) -> Result<Source<'s>, LayoutError> {
+        let (first, last) = reader.turns()?.into_inner();
+        let turns =
+            choices.first.unwrap_or(0).max(first + 1)..=choices.last.unwrap_or(last).min(last);
+        Ok(Source { summary, reader, choices, masker, turns, texts })
+    }
+
+    /// A text that may have several lines.
+    pub(crate) fn text(&self, text: String) -> String {
+        let masked = self.masker.text(text);
+        match self.texts {
+            Texts::Shown => visible(&masked),
+            Texts::Exact => masked,
+        }
+    }
+
+    /// A name.
+    pub(crate) fn name(&self, name: String) -> String {
+        let masked = self.masker.text(name);
+        match self.texts {
+            Texts::Shown => one_line(&masked),
+            Texts::Exact => masked,
+        }
+    }
+
+    pub(crate) fn cover(&self, now: Timestamp) -> Cover {
+        let summary = self.summary;
+        Cover {
+            title: self.name(summary.title.clone()),
+            id: self.name(summary.place.id.clone()),
+            layout: summary.layout,
+            status: self.name(summary.status.clone()),
+            parent: summary.parent.clone().map(|parent| self.name(parent)),
+            created: summary.created,
+            updated: summary.updated,
+            now,
+        }
+    }
+
+    /// Whether an entry is part of the export.
+    fn takes(&self, entry: &Entry) -> bool {
+        let says_something = self.texts == Texts::Exact || !entry.text.trim().is_empty();
+        says_something && self.choices.take(entry)
+    }
+
+    /// Looks at the whole session once.
+    pub(crate) fn outline(
+        &self,
+        mut step: impl FnMut(u64) -> Result<(), ExportError>,
+    ) -> Result<Outline, ExportError> {
+        let mut outline = Outline::default();
+        let mut entries = self.reader.entries(self.turns.clone())?;
+        let mut turn = None;
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            step(entry.turn)?;
+            if !self.takes(&entry) {
+                continue;
+            }
+            outline.entries += 1;
+            outline.turns += u64::from(turn.replace(entry.turn) != Some(entry.turn));
+            if let Some(time) = entry.time {
+                let (first, last) = outline.times.unwrap_or((time, time));
+                outline.times = Some((first.min(time), last.max(time)));
+            }
+            self.note_speaker(&mut outline.speakers, &entry);
+        }
+        drop(entries);
+        for speaker in &mut outline.speakers {
+            speaker.name = self.name(std::mem::take(&mut speaker.name));
+        }
+        outline.headings = self.headings()?;
+        Ok(outline)
+    }
+
+    fn note_speaker(&self, speakers: &mut Vec<Speaker>, entry: &Entry) {
+        let role = Role::of(&entry.kind);
+        // A tool that answers is no speaker, nor is a thought another voice.
+        if matches!(role, Role::Answer | Role::Call | Role::Thought) {
+            return;
+        }
+        let name = match self.texts {
+            Texts::Shown => one_line(&entry.speaker),
+            Texts::Exact => entry.speaker.clone(),
+        };
+        if let Some(speaker) = speakers.iter_mut().find(|speaker| speaker.name == name) {
+            speaker.entries += 1;
+        } else if speakers.len() < SPEAKERS {
+            speakers.push(Speaker { name, role, entries: 1 });
+        }
+    }
+
+    /// The marks of the turns that are exported, and the scenes that the state tells of.
+    fn headings(&self) -> Result<Vec<Mark>, LayoutError> {
+        let mut headings = self.reader.marks()?;
+        headings.retain(|mark| self.turns.contains(&mark.turn));
+        let mut changes = self.reader.changes(self.turns.clone())?;
+        while let Some(change) = changes.next() {
+            let Some(scene) = scene(&change?) else { continue };
+            let known = |mark: &Mark| mark.turn == scene.turn && mark.kind == MarkKind::Scene;
+            if !headings.iter().any(known) {
+                headings.push(scene);
+            }
+        }
+        for mark in &mut headings {
+            mark.name = self.name(std::mem::take(&mut mark.name));
+            mark.description = self.text(std::mem::take(&mut mark.description));
+        }
+        // Of those at the same turn, what is larger begins first.
+        let rank = |kind: &MarkKind| match kind {
+            MarkKind::Chapter => 0,
+            MarkKind::Scene => 1,
+            _ => 2,
+        };
+        headings.sort_by_key(|mark| (mark.turn, rank(&mark.kind)));
+        Ok(headings)
+    }
+
+    /// The session piece by piece.
+    pub(crate) fn pieces(&self, outline: &Outline) -> Result<Pieces<'_>, LayoutError> {
+        let wants_changes = self.choices.snapshots && self.choices.speaker.is_none();
+        let changes = match wants_changes {
+            true => Some(self.reader.changes(self.turns.clone())?),
+            false => None,
+        };
+        Ok(Pieces {
+            source: self,
+            entries: self.reader.entries(self.turns.clone())?,
+            changes,
+            next_change: None,
+            headings: outline.headings.iter().cloned().collect(),
+            turn: None,
+            ready: VecDeque::new(),
+            is_over: false,
+            findings: Vec::new(),
+        })
+    }
+
+    /// The state after the last turn that is exported, scope by scope, as text.
+    pub(crate) fn last_state(&self) -> Vec<(String, String)> {
+        if !self.choices.snapshots || self.choices.speaker.is_some() {
+            return Vec::new();
+        }
+        // Not every layout knows the state of every turn, and a story is one without it.
+        let Ok(state) = self.reader.state(Some(*self.turns.end())) else { return Vec::new() };
+        let shown = state.scopes.into_iter().filter_map(|(name, tree)| {
+            let text = tree.to_text(&Spelling::PRETTY_RAW);
+            let empty = matches!(text.as_str(), "{}" | "null");
+            let text = match text.len() {
+                0..=LONGEST_STATE => self.text(text),
+                long => format!("{long} bytes; everturn state prints them"),
+            };
+            (!empty).then(|| (self.name(name), text))
+        });
+        shown.collect()
+    }
+}
+
+/// The scene that begins with a change: the whole of it is new.
+fn scene(change: &Change) -> Option<Mark> {
+    let whole = change.delta.op == Op::Set && change.delta.path.segments().is_empty();
+    let value = change.delta.value.as_ref().filter(|_| whole && change.scope == SCENE)?;
+    let id = value.string_at(&["sceneId"])?;
+    let named = |path: &[&str]| value.string_at(path).filter(|name| !name.trim().is_empty());
+    let name = named(&["location", "name"]).or_else(|| named(&["name"]));
+    Some(Mark {
+        name: name.unwrap_or_else(|| id.clone()),
+        id,
+        kind: MarkKind::Scene,
+        description: named(&["location", "description"]).unwrap_or_default(),
+        turn: change.turn,
+        entry: None,
+        time: None,
+    })
+}
+
+/// The pieces of a session, one after the other.
+pub(crate) struct Pieces<'s> {
+    source: &'s Source<'s>,
+    entries: Box<dyn Stream<Item = Entry> + 's>,
+    changes: Option<Box<dyn Stream<Item = Change> + 's>>,
+    /// A change that was read and belongs to a later turn.
+    next_change: Option<Change>,
+    /// The marks that were not reached yet.
+    headings: VecDeque<Mark>,
+    turn: Option<u64>,
+    ready: VecDeque<Piece>,
+    is_over: bool,
+    /// What was noticed on the way.
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Pieces<'_> {
+    /// The next piece.
+    pub(crate) fn next(&mut self) -> Option<Result<Piece, LayoutError>> {
+        loop {
+            if let Some(piece) = self.ready.pop_front() {
+                return Some(Ok(piece));
+            }
+            if self.is_over {
+                return None;
+            }
+            if let Err(error) = self.read() {
+                self.is_over = true;
+                return Some(Err(error));
+            }
+        }
+    }
+
+    fn read(&mut self) -> Result<(), LayoutError> {
+        let entry = loop {
+            let entry = self.entries.next().transpose()?;
+            self.findings.append(&mut self.entries.take_findings());
+            match entry {
+                Some(entry) if !self.source.takes(&entry) => {}
+                other => break other,
+            }
+        };
+        let Some(entry) = entry else {
+            self.is_over = true;
+            self.changes_through(u64::MAX)?;
+            self.ready.extend(self.headings.drain(..).map(Piece::Heading));
+            return Ok(());
+        };
+        if self.turn != Some(entry.turn) {
+            if let Some(turn) = self.turn {
+                self.changes_through(turn)?;
+            }
+            self.changes_through(entry.turn.saturating_sub(1))?;
+            self.turn = Some(entry.turn);
+            self.headings_of(&entry);
+            self.ready.push_back(Piece::Turn { number: entry.turn, time: entry.time });
+        } else {
+            self.headings_of(&entry);
+        }
+        let source = self.source;
+        self.ready.push_back(Piece::Said(Box::new(Said {
+            seq: entry.seq,
+            turn: entry.turn,
+            id: entry.id,
+            time: entry.time,
+            speaker: source.name(entry.speaker),
+            kind: entry.kind,
+            text: source.text(entry.text),
+            raw: entry.raw,
+        })));
+        Ok(())
+    }
+
+    /// The marks before an entry: those of earlier turns, of its turn, and its own.
+    fn headings_of(&mut self, entry: &Entry) {
+        let mut later = Vec::new();
+        while let Some(mark) = self.headings.pop_front_if(|mark| mark.turn <= entry.turn) {
+            let of_another = mark.turn == entry.turn
+                && mark.entry.as_ref().is_some_and(|id| *id != entry.id)
+                && mark.entry.as_deref() != Some("");
+            match of_another {
+                true => later.push(mark),
+                false => self.ready.push_back(Piece::Heading(mark)),
+            }
+        }
+        for mark in later.into_iter().rev() {
+            self.headings.push_front(mark);
+        }
+    }
+
+    /// The changes up to and with a turn, a piece for each turn.
+    fn changes_through(&mut self, last: u64) -> Result<(), LayoutError> {
+        let Some(changes) = &mut self.changes else { return Ok(()) };
+        let mut group: Option<Changes> = None;
+        loop {
+            let change = match self.next_change.take() {
+                Some(change) => Some(change),
+                None => changes.next().transpose()?,
+            };
+            self.findings.append(&mut changes.take_findings());
+            let Some(change) = change else { break };
+            if change.turn > last {
+                self.next_change = Some(change);
+                break;
+            }
+            if group.as_ref().is_some_and(|group| group.turn != change.turn) {
+                self.ready.extend(group.take().map(Piece::Changes));
+            }
+            let turn = change.turn;
+            let group = group.get_or_insert(Changes { turn, lines: Vec::new(), raw: Vec::new() });
+            let mut line = ChangeLine::of(&change);
+            line.place = self.source.name(line.place);
+            line.before = line.before.map(|text| self.source.name(text));
+            line.after = line.after.map(|text| self.source.name(text));
+            // A scene that begins is a heading, and what stays as it is needs no words.
+            if scene(&change).is_none() && (line.op != Op::Set || line.before != line.after) {
+                group.lines.push(line);
+            }
+            group.raw.push(change);
+        }
+        self.ready.extend(group.map(Piece::Changes));
+        Ok(())
+    }
+}

@@ -1,0 +1,162 @@
+//! The user's own templates, for the custom style.
+//!
+//! A template is a file of macros: `begin`, `heading`, `turn`, `entry`, `changes` and `end`. Each is called for what it is
+//! named after, with one value that tells about it; those that are missing write nothing. Templates reach neither files
+//! nor the network, and one that runs for too long is stopped.
+
+use everturn::markup;
+use everturn::view::Mark;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Value;
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, context};
+
+use crate::choices::{Choices, Style};
+use crate::export::{ExportError, Shape};
+use crate::facts;
+use crate::piece::{Changes, Piece, Said};
+use crate::source::{Cover, Outline};
+
+/// How many steps a macro may take.
+const FUEL: u64 = 2_000_000;
+
+/// What a template is called from within.
+const NAME: &str = "template";
+
+pub(crate) struct Custom {
+    environment: Environment<'static>,
+    name: String,
+    language: String,
+    session: Value,
+}
+
+fn failed(error: &Error) -> ExportError {
+    let mut text = error.to_string();
+    if let Some(line) = error.line() {
+        text.push_str(&format!(" (line {line})"));
+    }
+    ExportError::Template(text)
+}
+
+impl Custom {
+    pub(crate) fn new(
+        template: Option<(&str, &str)>,
+        choices: &Choices,
+    ) -> Result<Custom, ExportError> {
+        let missing =
+            || ExportError::Template(format!("the style {} needs one", Style::Custom.as_str()));
+        let (file, text) = template.ok_or_else(missing)?;
+        let is_html = [".html", ".htm", ".xml", ".svg"].iter().any(|end| {
+            file.to_ascii_lowercase()
+                .trim_end_matches(".j2")
+                .trim_end_matches(".jinja")
+                .ends_with(end)
+        });
+        let name = if is_html { format!("{NAME}.html") } else { format!("{NAME}.txt") };
+        let mut environment = Environment::new();
+        environment.set_fuel(Some(FUEL));
+        environment.set_auto_escape_callback(|name| match name.ends_with(".html") {
+            true => AutoEscape::Html,
+            false => AutoEscape::None,
+        });
+        let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+        environment.set_syntax(syntax.map_err(|error| failed(&error))?);
+        environment
+            .add_filter("markdown", |text: &str| Value::from_safe_string(markup::shown(text)));
+        environment.add_filter("wrap", |text: &str, width: usize| {
+            crate::columns::wrap(text, width.clamp(2, 10_000)).join("\n")
+        });
+        environment
+            .add_template_owned(name.clone(), text.to_owned())
+            .map_err(|error| failed(&error))?;
+        let language = choices.language.clone().unwrap_or_default();
+        Ok(Custom { environment, name, language, session: Value::UNDEFINED })
+    }
+
+    /// Calls a macro of the template, if it has it.
+    fn call(&self, name: &str, value: Value) -> Result<String, ExportError> {
+        let run = || -> Result<String, Error> {
+            let template = self.environment.get_template(&self.name)?;
+            let context = context! { session => self.session.clone() };
+            let mut state = template.render_captured(context)?;
+            match state.with_state_mut(|state| state.call_macro(name, &[value])) {
+                Err(error)
+                    if error.kind() == ErrorKind::UnknownFunction
+                        && error.detail() == Some("macro not found") =>
+                {
+                    Ok(String::new())
+                }
+                other => other,
+            }
+        };
+        run().map_err(|error| failed(&error))
+    }
+}
+
+fn time(time: Option<jiff::Timestamp>) -> Value {
+    time.map_or(Value::from(()), |time| Value::from(time.to_string()))
+}
+
+fn heading(mark: &Mark) -> Value {
+    context! {
+        id => &mark.id, kind => mark.kind.as_str(), name => &mark.name,
+        description => &mark.description, turn => mark.turn, time => time(mark.time),
+    }
+}
+
+fn entry(said: &Said) -> Value {
+    let role = said.role();
+    let (tool, body) = said.tool();
+    context! {
+        seq => said.seq, turn => said.turn, id => &said.id, time => time(said.time),
+        speaker => &said.speaker, kind => said.kind.as_str(), role => role.as_str(),
+        text => &said.text, tool => tool, body => body,
+    }
+}
+
+fn changes(changes: &Changes) -> Value {
+    let lines = changes.lines.iter().map(|line| {
+        context! { place => &line.place, before => &line.before, after => &line.after, words => line.words() }
+    });
+    context! { turn => changes.turn, changes => lines.collect::<Vec<Value>>() }
+}
+
+impl Shape for Custom {
+    fn begin(&mut self, cover: &Cover, outline: &Outline) -> Result<String, ExportError> {
+        let facts = facts::facts(cover, outline);
+        let facts: Vec<Value> = facts
+            .into_iter()
+            .map(|(name, value)| context! { name => name, value => value })
+            .collect();
+        let speakers = outline.speakers.iter().map(|speaker| {
+            context! { name => &speaker.name, role => speaker.role.as_str(), entries => speaker.entries }
+        });
+        self.session = context! {
+            title => &cover.title, id => &cover.id, layout => cover.layout, status => &cover.status,
+            parent => &cover.parent, created => time(cover.created), updated => time(cover.updated),
+            exported => cover.now.to_string(), language => &self.language,
+            turns => outline.turns, entries => outline.entries, facts => facts,
+            first => time(outline.times.map(|(first, _)| first)),
+            last => time(outline.times.map(|(_, last)| last)),
+            speakers => speakers.collect::<Vec<Value>>(),
+            headings => outline.headings.iter().map(heading).collect::<Vec<Value>>(),
+        };
+        self.call("begin", self.session.clone())
+    }
+
+    fn piece(&mut self, piece: &Piece) -> Result<String, ExportError> {
+        match piece {
+            Piece::Heading(mark) => self.call("heading", heading(mark)),
+            Piece::Turn { number, time: at } => {
+                self.call("turn", context! { number => number, time => time(*at) })
+            }
+            Piece::Said(said) => self.call("entry", entry(said)),
+            Piece::Changes(list) if list.lines.is_empty() => Ok(String::new()),
+            Piece::Changes(list) => self.call("changes", changes(list)),
+        }
+    }
+
+    fn end(&mut self, state: &[(String, String)]) -> Result<String, ExportError> {
+        let state = state.iter().map(|(scope, text)| context! { scope => scope, text => text });
+        self.call("end", context! { state => state.collect::<Vec<Value>>() })
+    }
+}

@@ -1,0 +1,105 @@
+//! Where words may be parted, by the language of the book.
+
+use hypher::Lang;
+
+/// Longer words are none: they are keys, sums, or noise.
+const LONGEST_WORD: usize = 64;
+
+/// The rules of a language.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hyphens {
+    language: Option<Lang>,
+}
+
+impl Hyphens {
+    /// The rules for a BCP 47 tag; a language that is not known has none.
+    pub(crate) fn of(tag: &str) -> Self {
+        let primary = tag.split(['-', '_']).next().unwrap_or_default().to_ascii_lowercase();
+        // Norwegian has two written forms and one set of patterns.
+        let code = match primary.as_str() {
+            "nn" | "no" => "nb",
+            other => other,
+        };
+        let language = <[u8; 2]>::try_from(code.as_bytes()).ok().and_then(Lang::from_iso);
+        Self { language }
+    }
+
+    /// The places in `text`, as bytes, where a word may be parted.
+    pub(crate) fn places(self, text: &str) -> Vec<usize> {
+        let mut places = Vec::new();
+        let Some(language) = self.language else { return places };
+        for (start, word) in words(text) {
+            let mut at = start;
+            for syllable in hypher::hyphenate(word, language) {
+                at += syllable.len();
+                places.push(at);
+            }
+            // The last one is the end of the word.
+            places.pop();
+        }
+        places
+    }
+}
+
+/// The words of a text, with their places; parts of names that machines read are not among them.
+fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut rest = text;
+    let mut offset = 0;
+    std::iter::from_fn(move || {
+        let skipped = rest.find(char::is_alphabetic)?;
+        let before = rest.get(..skipped)?.chars().next_back();
+        let tail = rest.get(skipped..)?;
+        let length = tail.find(|c: char| !c.is_alphabetic()).unwrap_or(tail.len());
+        let (word, after) = tail.split_at_checked(length)?;
+        let start = offset + skipped;
+        offset = start + length;
+        rest = after;
+        let technical = |c: Option<char>| c.is_some_and(is_technical);
+        Some((!technical(before) && !technical(after.chars().next())).then_some((start, word)))
+    })
+    .flatten()
+    .filter(|(_, word)| word.len() <= LONGEST_WORD)
+}
+
+fn is_technical(c: char) -> bool {
+    c.is_ascii_digit() || matches!(c, '_' | '/' | '\\' | '@' | '#' | '=' | '&' | '%' | '$' | '~')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(language: &str, text: &str, expect: &str) {
+        let mut parted = String::new();
+        let mut start = 0;
+        for place in Hyphens::of(language).places(text) {
+            parted += &text[start..place];
+            parted.push('-');
+            start = place;
+        }
+        parted += &text[start..];
+        assert_eq!(parted, expect, "{language}");
+    }
+
+    #[test]
+    fn words_are_parted_by_the_rules_of_the_language() {
+        check("en", "extensive wonderful", "ex-ten-sive won-der-ful");
+        check("en-GB", "(wonderful)", "(won-der-ful)");
+        check("de", "Donaudampfschiff Silbentrennung", "Do-nau-dampf-schiff Sil-ben-tren-nung");
+        check("de_AT", "Übergänge", "Über-gän-ge");
+        check("nn", "bokstavene", "bok-sta-ve-ne");
+    }
+
+    #[test]
+    fn what_machines_read_is_not_parted() {
+        check(
+            "en",
+            "wonder_ful /wonderful wonderful2 wonderful",
+            "wonder_ful /wonderful wonderful2 won-der-ful",
+        );
+        check("xx", "wonderful", "wonderful");
+        check("", "wonderful", "wonderful");
+        let long = "wonderful".repeat(100);
+        check("en", &long, &long);
+    }
+}

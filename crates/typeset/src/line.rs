@@ -1,0 +1,149 @@
+//! Lines and pages in a compact form: what is to be drawn, and nothing about why.
+
+use crate::passage::Ink;
+
+/// A glyph. Sizes are in parts of the size of its piece.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Glyph {
+    pub(crate) id: u16,
+    /// How many bytes of text it stands for; none if it is part of the same letter as the one before.
+    pub(crate) text: u16,
+    pub(crate) advance: f32,
+    /// Thousandths to the right and upwards.
+    pub(crate) right: i16,
+    pub(crate) up: i16,
+}
+
+/// Glyphs in one font, size and colour, one beside the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    pub(crate) font: u16,
+    pub(crate) ink: Ink,
+    /// Whether the text runs from right to left, against the order of the glyphs.
+    pub(crate) backwards: bool,
+    pub(crate) size: f32,
+    pub(crate) x: f32,
+    /// The baseline; within a line it is 0.
+    pub(crate) y: f32,
+    /// How many glyphs, and how many bytes of text, belong to it.
+    pub(crate) glyphs: u32,
+    pub(crate) text: u32,
+}
+
+/// A line of text, before it has a place.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Line {
+    pub(crate) pieces: Vec<Piece>,
+    pub(crate) glyphs: Vec<Glyph>,
+    pub(crate) text: String,
+    /// Where its text ends, from the left edge of its frame.
+    pub(crate) right: f32,
+    /// Whether the line before it had to be broken, rather than ended.
+    pub(crate) continued: bool,
+}
+
+impl Line {
+    /// Puts the pieces of another line onto this one.
+    pub(crate) fn add(&mut self, other: &Self, shift: f32) {
+        self.pieces.extend(other.pieces.iter().map(|piece| Piece { x: piece.x + shift, ..*piece }));
+        self.glyphs.extend_from_slice(&other.glyphs);
+        self.text.push_str(&other.text);
+        self.right = self.right.max(other.right + shift);
+    }
+
+    /// Puts another line right after the end of this one, into the same piece if it looks the same.
+    pub(crate) fn append(&mut self, other: &Self) {
+        let right = self.right;
+        if let (Some(last), [piece]) = (self.pieces.last_mut(), other.pieces.as_slice())
+            && (last.font, last.ink, last.backwards) == (piece.font, piece.ink, piece.backwards)
+            && last.size == piece.size
+        {
+            last.glyphs += piece.glyphs;
+            last.text += piece.text;
+            self.glyphs.extend_from_slice(&other.glyphs);
+            self.text.push_str(&other.text);
+            self.right += other.right;
+        } else {
+            self.add(other, right);
+        }
+    }
+}
+
+/// The greys of areas and rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shade {
+    /// Behind code.
+    Tint,
+    /// Beside notes, and between parts.
+    Rule,
+}
+
+/// A filled rectangle.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Area {
+    pub(crate) shade: Shade,
+    pub(crate) x: f32,
+    pub(crate) y: f32,
+    pub(crate) width: f32,
+    pub(crate) height: f32,
+}
+
+/// Pieces that belong to one element of the book.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub(crate) element: u32,
+    pub(crate) pieces: u32,
+}
+
+/// A page: everything that was placed on it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Page {
+    pub(crate) glyphs: Vec<Glyph>,
+    pub(crate) text: String,
+    pub(crate) pieces: Vec<Piece>,
+    pub(crate) spans: Vec<Span>,
+    pub(crate) areas: Vec<Area>,
+    /// The chapter that it belongs to.
+    pub(crate) chapter: usize,
+    /// Whether the chapter starts here, so that there is no running head.
+    pub(crate) opens: bool,
+}
+
+impl Page {
+    /// Places a line with its left edge and baseline.
+    pub(crate) fn place(&mut self, line: &Line, x: f32, baseline: f32, element: u32) {
+        let placed =
+            line.pieces.iter().map(|piece| Piece { x: x + piece.x, y: baseline, ..*piece });
+        self.pieces.extend(placed);
+        self.glyphs.extend_from_slice(&line.glyphs);
+        self.text.push_str(&line.text);
+        let pieces = u32::try_from(line.pieces.len()).unwrap_or(u32::MAX);
+        match self.spans.last_mut() {
+            Some(span) if span.element == element => span.pieces += pieces,
+            _ if pieces == 0 => {}
+            _ => self.spans.push(Span { element, pieces }),
+        }
+    }
+
+    /// Fills an area, or lets the last one grow downwards if it is the same.
+    pub(crate) fn fill(&mut self, area: Area) {
+        if let Some(last) = self.areas.last_mut()
+            && last.shade == area.shade
+            && last.x == area.x
+            && last.width == area.width
+            && (last.y + last.height - area.y).abs() < 0.1
+        {
+            last.height = area.y + area.height - last.y;
+        } else {
+            self.areas.push(area);
+        }
+    }
+
+    /// Gives back the room that was kept for more.
+    pub(crate) fn shrink(&mut self) {
+        self.glyphs.shrink_to_fit();
+        self.text.shrink_to_fit();
+        self.pieces.shrink_to_fit();
+        self.spans.shrink_to_fit();
+    }
+}

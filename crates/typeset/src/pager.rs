@@ -1,0 +1,439 @@
+//! From lines to pages: no first line of a paragraph alone at the foot of a page, no last one alone at
+//! its head, and nothing that announces something parted from it.
+
+use std::collections::VecDeque;
+
+use crate::design::Design;
+use crate::line::{Area, Line, Page, Shade};
+
+/// With as many lines in view, one that is placed never leaves a single one behind: of a paragraph of
+/// three lines none may be parted, and a longer one leaves two on each page.
+const IN_VIEW: usize = 4;
+
+/// What an element of the book is, for readers that listen to it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Role {
+    /// The title on the title page.
+    Title,
+    /// A heading; chapters have level 1.
+    Heading {
+        level: u8,
+        title: String,
+    },
+    Paragraph,
+    Quotation,
+    Item {
+        numbered: bool,
+    },
+    Code,
+    Note,
+    /// An entry of the contents that leads to a page of the body.
+    Entry {
+        page: usize,
+        top: f32,
+    },
+    /// Nothing that is read.
+    Ornament,
+}
+
+/// How the lines of an element are placed.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting {
+    pub(crate) role: Role,
+    /// Distance to what is above and below; of two distances the larger one counts.
+    pub(crate) above: f32,
+    pub(crate) below: f32,
+    /// The height of a line.
+    pub(crate) leading: f32,
+    /// From the left edge of the text.
+    pub(crate) shift: f32,
+    /// Whether it must stand on the same page as what follows.
+    pub(crate) announces: bool,
+    /// What is behind or beside its lines.
+    pub(crate) backdrop: Option<Backdrop>,
+}
+
+/// What is behind or beside the lines of an element.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Backdrop {
+    pub(crate) shade: Shade,
+    pub(crate) x: f32,
+    pub(crate) width: f32,
+}
+
+/// A line that waits for its place.
+#[derive(Debug)]
+struct Slot {
+    line: Line,
+    height: f32,
+    /// Distance to what is above, unless the page starts here.
+    above: f32,
+    shift: f32,
+    element: u32,
+    backdrop: Option<Backdrop>,
+    /// Whether the element starts with it.
+    is_first: bool,
+    /// The line in the margin that goes with it.
+    margin: Option<Line>,
+}
+
+/// A heading that has a place: for the contents and the outline.
+#[derive(Clone, Debug)]
+pub(crate) struct Landmark {
+    pub(crate) level: u8,
+    pub(crate) title: String,
+    /// The page of the body, from 0, and the height on it.
+    pub(crate) page: usize,
+    pub(crate) top: f32,
+}
+
+/// Places lines on pages.
+#[derive(Debug)]
+pub(crate) struct Pager {
+    design: Design,
+    pages: Vec<Page>,
+    /// The page that is being filled, how far it is, and whether it has any lines yet.
+    page: Option<Page>,
+    y: f32,
+    has_lines: bool,
+    /// The distance that the last element wants below it.
+    below: f32,
+    chapter: usize,
+    /// The lines of the element that have no place yet, and what it announces.
+    queue: VecDeque<Slot>,
+    announced: Vec<Slot>,
+    setting: Option<Setting>,
+    started: bool,
+    pub(crate) roles: Vec<Role>,
+    pub(crate) landmarks: Vec<Landmark>,
+}
+
+impl Pager {
+    pub(crate) fn new(design: Design) -> Self {
+        Self {
+            design,
+            pages: Vec::new(),
+            page: None,
+            y: design.top,
+            has_lines: false,
+            below: 0.0,
+            chapter: 0,
+            queue: VecDeque::new(),
+            announced: Vec::new(),
+            setting: None,
+            started: false,
+            roles: Vec::new(),
+            landmarks: Vec::new(),
+        }
+    }
+
+    /// Starts a chapter on a new page.
+    pub(crate) fn chapter(&mut self, chapter: usize) {
+        self.flush();
+        self.close_page();
+        self.chapter = chapter;
+        self.page = Some(Page { chapter, opens: true, ..Page::default() });
+        self.y = self.design.top;
+        self.below = 0.0;
+    }
+
+    /// Leaves room, for instance above the title of a chapter; at the head of a page, too.
+    pub(crate) fn skip(&mut self, height: f32) {
+        self.flush();
+        self.open_page();
+        self.y += height;
+        self.below = 0.0;
+    }
+
+    /// Places all lines of an element.
+    pub(crate) fn element(&mut self, setting: Setting, lines: impl IntoIterator<Item = Line>) {
+        self.begin(setting);
+        for line in lines {
+            self.line(line);
+        }
+        self.end();
+    }
+
+    /// Starts an element, whose lines follow.
+    pub(crate) fn begin(&mut self, setting: Setting) {
+        self.roles.push(setting.role.clone());
+        self.setting = Some(setting);
+        self.started = false;
+    }
+
+    /// Adds a line to the element.
+    pub(crate) fn line(&mut self, line: Line) {
+        self.line_with(line, None);
+    }
+
+    /// Adds a line with another one in the margin beside it.
+    pub(crate) fn line_with(&mut self, line: Line, margin: Option<Line>) {
+        let height = self.setting.as_ref().map_or(0.0, |setting| setting.leading);
+        self.add(line, height, margin);
+    }
+
+    /// Adds room within the element.
+    pub(crate) fn padding(&mut self, height: f32) {
+        self.add(Line::default(), height, None);
+    }
+
+    fn add(&mut self, line: Line, height: f32, margin: Option<Line>) {
+        let Some(setting) = &self.setting else { return };
+        let is_first = !self.started && self.queue.is_empty();
+        let above = if is_first { setting.above.max(self.below) } else { 0.0 };
+        let element = u32::try_from(self.roles.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        let (shift, backdrop) = (setting.shift, setting.backdrop);
+        let announces = setting.announces && self.is_short();
+        self.queue.push_back(Slot {
+            line,
+            height,
+            above,
+            shift,
+            element,
+            backdrop,
+            is_first,
+            margin,
+        });
+        while !announces && self.queue.len() >= IN_VIEW {
+            self.place_next();
+        }
+    }
+
+    /// Ends the element.
+    pub(crate) fn end(&mut self) {
+        let Some(setting) = self.setting.take() else { return };
+        if self.queue.is_empty() && !self.started {
+            return;
+        }
+        self.below = setting.below;
+        if setting.announces && !self.started && self.is_short() {
+            self.announced.extend(self.queue.drain(..));
+            return;
+        }
+        if !self.started {
+            let needed: f32 = self.queue.iter().map(|slot| slot.above + slot.height).sum();
+            self.make_room(needed + self.announced_height());
+            self.place_announced();
+        }
+        while let Some(slot) = self.queue.pop_front() {
+            // The last two lines stay together.
+            let with = if self.queue.len() == 1 { self.queue.front() } else { None };
+            let needed = slot.above + slot.height + with.map_or(0.0, |slot| slot.height);
+            self.make_room(needed);
+            self.place(slot);
+        }
+        self.started = false;
+    }
+
+    /// Whether what is announced leaves enough of a page for what it announces.
+    fn is_short(&self) -> bool {
+        let queued: f32 = self.queue.iter().map(|slot| slot.height).sum();
+        queued + self.announced_height() < (self.design.bottom() - self.design.top) * 0.5
+    }
+
+    fn announced_height(&self) -> f32 {
+        self.announced.iter().map(|slot| slot.above + slot.height).sum()
+    }
+
+    /// Places the next line of an element that is not at its end.
+    fn place_next(&mut self) {
+        if !self.started {
+            let first_two = self.queue.iter().take(2).map(|slot| slot.above + slot.height);
+            let needed = first_two.sum::<f32>() + self.announced_height();
+            self.make_room(needed);
+            self.place_announced();
+            self.started = true;
+        }
+        if let Some(slot) = self.queue.pop_front() {
+            self.make_room(slot.above + slot.height);
+            self.place(slot);
+        }
+    }
+
+    fn place_announced(&mut self) {
+        for slot in std::mem::take(&mut self.announced) {
+            self.make_room(slot.above + slot.height);
+            self.place(slot);
+        }
+    }
+
+    /// Goes to a new page unless the height fits, or the page is empty anyway.
+    fn make_room(&mut self, height: f32) {
+        if self.has_lines && self.y + height > self.design.bottom() + 0.5 {
+            self.close_page();
+        }
+        self.open_page();
+    }
+
+    fn open_page(&mut self) {
+        if self.page.is_none() {
+            self.page = Some(Page { chapter: self.chapter, ..Page::default() });
+            self.y = self.design.top;
+        }
+    }
+
+    fn close_page(&mut self) {
+        self.has_lines = false;
+        if let Some(mut page) = self.page.take() {
+            page.shrink();
+            self.pages.push(page);
+        }
+    }
+
+    fn place(&mut self, slot: Slot) {
+        let number = self.pages.len() + 1;
+        let left = self.design.left(number);
+        let Some(page) = &mut self.page else { return };
+        if self.y > self.design.top {
+            self.y += slot.above;
+        }
+        if let Some(Backdrop { shade, x, width }) = slot.backdrop {
+            page.fill(Area { shade, x: left + x, y: self.y, width, height: slot.height });
+        }
+        let role = usize::try_from(slot.element).ok().and_then(|index| self.roles.get(index));
+        if let Some(Role::Heading { level, title }) = role
+            && slot.is_first
+        {
+            let (level, title, page) = (*level, title.clone(), self.pages.len());
+            self.landmarks.push(Landmark { level, title, page, top: self.y });
+        }
+        let baseline = self.y + Design::baseline(slot.height);
+        page.place(&slot.line, left + slot.shift, baseline, slot.element);
+        if let Some(margin) = slot.margin {
+            // The outer margin, with the text of the number towards the text.
+            let gap = self.design.size;
+            let x = if number.is_multiple_of(2) {
+                left - gap - margin.right
+            } else {
+                left + self.design.measure() + gap
+            };
+            page.place(&margin, x, baseline, slot.element);
+        }
+        self.y += slot.height;
+        self.has_lines = true;
+    }
+
+    fn flush(&mut self) {
+        self.end();
+        self.place_announced();
+    }
+
+    /// The pages that are done.
+    pub(crate) fn finish(mut self) -> Pages {
+        self.flush();
+        self.close_page();
+        Pages { pages: self.pages, roles: self.roles, landmarks: self.landmarks }
+    }
+}
+
+/// Pages, with what is on them.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    pub(crate) pages: Vec<Page>,
+    pub(crate) roles: Vec<Role>,
+    pub(crate) landmarks: Vec<Landmark>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::Piece;
+    use crate::options::Paper;
+    use crate::passage::Ink;
+
+    fn setting(announces: bool) -> Setting {
+        let leading = Design::of(Paper::A5).leading;
+        Setting {
+            role: Role::Paragraph,
+            above: 0.0,
+            below: 0.0,
+            leading,
+            shift: 0.0,
+            announces,
+            backdrop: None,
+        }
+    }
+
+    fn line() -> Line {
+        let piece = Piece {
+            font: 0,
+            ink: Ink::Black,
+            backwards: false,
+            size: 10.0,
+            x: 0.0,
+            y: 0.0,
+            glyphs: 0,
+            text: 0,
+        };
+        Line { pieces: vec![piece], ..Line::default() }
+    }
+
+    /// Pages of paragraphs with so many lines each: the lines of each paragraph on each page.
+    fn pages(paragraphs: &[usize]) -> Vec<Vec<(u32, u32)>> {
+        let mut pager = Pager::new(Design::of(Paper::A5));
+        for lines in paragraphs {
+            pager.element(setting(false), (0..*lines).map(|_| line()));
+        }
+        let pages = pager.finish().pages.into_iter();
+        pages
+            .map(|page| page.spans.iter().map(|span| (span.element, span.pieces)).collect())
+            .collect()
+    }
+
+    #[test]
+    fn no_line_of_a_paragraph_is_alone_on_a_page() {
+        for before in 1..=40 {
+            for lines in 2..=12 {
+                let paragraphs = [vec![1; before], vec![lines; 40]].concat();
+                let pages = pages(&paragraphs);
+                assert!(pages.len() >= 2);
+                let first = u32::try_from(before).unwrap();
+                for (element, count) in
+                    pages.iter().flatten().filter(|(element, _)| *element >= first)
+                {
+                    assert!(*count >= 2, "{before}, {lines}: {element} has {count}");
+                }
+                let placed: u32 = pages.iter().flatten().map(|(_, count)| count).sum();
+                assert_eq!(usize::try_from(placed).unwrap(), before + lines * 40);
+            }
+        }
+    }
+
+    #[test]
+    fn a_page_is_full_before_the_next_one_starts() {
+        assert_eq!(pages(&[35]), [[(0, 35)]]);
+        assert_eq!(pages(&[37]), [[(0, 35)], [(0, 2)]]);
+        // The last line would be alone, so it takes one with it.
+        assert_eq!(pages(&[36]), [[(0, 34)], [(0, 2)]]);
+        assert_eq!(pages(&[33, 3]), [vec![(0, 33)], vec![(1, 3)]]);
+        assert_eq!(pages(&[33, 4]), [vec![(0, 33), (1, 2)], vec![(1, 2)]]);
+    }
+
+    #[test]
+    fn what_announces_stays_with_what_follows() {
+        for before in 0..=80 {
+            let mut pager = Pager::new(Design::of(Paper::A5));
+            pager.element(setting(false), (0..before).map(|_| line()));
+            pager.element(setting(true), [line()]);
+            pager.element(setting(true), [line(), line()]);
+            pager.element(setting(false), (0..5).map(|_| line()));
+            let pages = pager.finish().pages;
+            let is_there =
+                |page: &Page, element| page.spans.iter().any(|span| span.element == element);
+            let page = pages.iter().find(|page| is_there(page, 1)).unwrap();
+            assert!(is_there(page, 2) && is_there(page, 3), "{before}");
+        }
+    }
+
+    #[test]
+    fn an_announcement_without_end_is_set_as_text() {
+        let mut pager = Pager::new(Design::of(Paper::A5));
+        pager.element(setting(true), (0..1000).map(|_| line()));
+        pager.element(setting(true), (0..16).map(|_| line()));
+        pager.element(setting(true), (0..16).map(|_| line()));
+        let pages = pager.finish().pages;
+        let most = pages.iter().map(|page| page.pieces.len()).max();
+        assert_eq!(most, Some(35));
+        assert_eq!(pages.iter().map(|page| page.pieces.len()).sum::<usize>(), 1032);
+    }
+}
