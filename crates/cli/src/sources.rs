@@ -151,7 +151,9 @@ impl Outside<'_> {
                 Some(path) => vec![path],
                 None => {
                     let places = usual.places.iter();
-                    places.filter_map(|(base, below)| Some(joined(&self.base(*base)?, below))).collect()
+                    places
+                        .filter_map(|(base, below)| Some(joined(&self.base(*base)?, below)))
+                        .collect()
                 }
             };
             for path in paths {
@@ -171,12 +173,7 @@ fn joined(base: &Path, below: &str) -> PathBuf {
 impl Source {
     /// A directory in which every layout of ours may be.
     pub(crate) fn own(path: &Path) -> Source {
-        Source {
-            name: "root".to_owned(),
-            path: path.to_owned(),
-            layout: None,
-            origin: Origin::Own,
-        }
+        Source { name: "root".to_owned(), path: path.to_owned(), layout: None, origin: Origin::Own }
     }
 
     /// The directory that is opened for it.
@@ -188,9 +185,8 @@ impl Source {
     /// Whether a session that was found in its directory belongs to it.
     pub(crate) fn covers(&self, place: &Place) -> bool {
         let name = self.path.file_name().filter(|_| self.path.is_file());
-        name.and_then(|name| name.to_str()).is_none_or(|name| {
-            place.path.as_str().split('/').next() == Some(name)
-        })
+        name.and_then(|name| name.to_str())
+            .is_none_or(|name| place.path.as_str().split('/').next() == Some(name))
     }
 
     /// The layouts to look for, in groups: the next one counts if those before have nothing.
@@ -234,7 +230,12 @@ pub(crate) fn usual() -> Vec<Source> {
     for agent in [("codelia", &home::CODELIA), ("linggen", &home::LINGGEN)] {
         if let Ok(home) = settings::home(agent.1, None) {
             let (name, path) = (agent.0.to_owned(), home.state_dir);
-            sources.push(Source { layout: layout::find(agent.0), name, path, origin: Origin::Usual });
+            sources.push(Source {
+                layout: layout::find(agent.0),
+                name,
+                path,
+                origin: Origin::Usual,
+            });
         }
     }
     for (name, path) in outside.usual() {
@@ -266,12 +267,18 @@ impl Context {
         }
         let is_agent = matches!(name, Some("codelia" | "linggen"));
         if is_agent {
-            return Ok(vec![Source::own(&self.root_dir()?)]);
+            let mut sources = vec![Source::own(&self.root_dir()?)];
+            let all = self.all_sources().unwrap_or_default().into_iter();
+            sources.extend(
+                all.filter(|source| source.origin == Origin::Added && source.is_wanted(name)),
+            );
+            return Ok(sources);
         }
         let mut sources = self.all_sources()?;
         sources.retain(|source| source.is_wanted(name));
         if sources.is_empty() {
-            let what = format!("no folder with sessions of {} is known", name.unwrap_or("anything"));
+            let what =
+                format!("no folder with sessions of {} is known", name.unwrap_or("anything"));
             return Err(Error::new(Exit::Request, what)
                 .hint("everturn sources add PATH, or name one with --root DIR"));
         }
@@ -314,7 +321,8 @@ pub(crate) fn change(name: &str, source: Option<&Source>) -> Result<bool, Error>
     };
     let file = &home.dirs.config_file;
     let before = homes::read(file)?;
-    let (schema, place, key) = (home.agent.schema(), file.to_string_lossy(), format!("sources.{name}"));
+    let (schema, place, key) =
+        (home.agent.schema(), file.to_string_lossy(), format!("sources.{name}"));
     let bytes = match source {
         Some(source) => {
             let layout = source.layout.map(|layout| layout.name());

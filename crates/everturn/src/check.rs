@@ -1,9 +1,9 @@
 //! What is wrong with the files of a directory, whatever program they belong to.
 //!
 //! Files named `*.jsonl` and `*.ndjson` are read as lines, files named `*.json` as documents; others are
-//! left alone. Where a directory is that of a session, a campaign, a project or plans, or a file is a chat log, what
-//! they say is looked at, too; so it is with sessions of other programs. Nothing is written, nothing stops at the first finding, and memory does not grow with
-//! the files.
+//! left alone. Where a directory is that of a session, a campaign, a project or plans, or a file is a chat log or a
+//! session of another program, what they say is looked at, too. Nothing is written, nothing stops at the first finding,
+//! and memory does not grow with the files, apart from a few numbers for each record of another program.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -266,7 +266,8 @@ impl<F: Format> Layout for Foreign<F> {
     }
 
     fn places(&self, store: &Arc<dyn Store>) -> Result<Places, LayoutError> {
-        let walked = walk::walk(store, F::DEPTH, |dir| self.0.enters(dir), |path| self.0.fits(path))?;
+        let walked =
+            walk::walk(store, F::DEPTH, |dir| self.0.enters(dir), |path| self.0.fits(path))?;
         let mut places = Places { places: Vec::new(), findings: walked.findings };
         for (path, fit) in walked.files {
             let found = self.is_ours(store, &path, fit).and_then(|is| match is {

@@ -138,8 +138,7 @@ fn stats(found: &Found, reader: &dyn Reader, context: &mut Context) -> Result<Ex
     let branches = reader.strands().map_err(|error| found.failed(error))?.len() as u64;
     let total: u64 = kinds.values().sum();
     if context.json {
-        let of_kind =
-            |object: Object, (kind, count): (&String, &u64)| object.number(kind, *count);
+        let of_kind = |object: Object, (kind, count): (&String, &u64)| object.number(kind, *count);
         let by_kind = kinds.iter().fold(Object::new(), of_kind).close();
         let mut object = Object::new()
             .text("id", &found.place.id)

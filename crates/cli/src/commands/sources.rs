@@ -85,11 +85,7 @@ fn key(text: &str) -> String {
     text.chars().map(plain).collect::<String>().trim_matches('-').to_owned()
 }
 
-fn add(
-    context: &mut Context,
-    path: &Path,
-    name: Option<&str>,
-) -> Result<Exit, Stop> {
+fn add(context: &mut Context, path: &Path, name: Option<&str>) -> Result<Exit, Stop> {
     let failed = |cause: std::io::Error| {
         Error::new(Exit::Request, format!("cannot read {}", path.display())).caused_by(cause)
     };
@@ -120,7 +116,9 @@ fn remove(context: &Context, name: &str) -> Result<Exit, Stop> {
     }
     let usual = context.all_sources()?.iter().any(|source| source.name == name);
     let what = match usual {
-        true => format!("source {name} was not added by anybody: it is there because its folder is"),
+        true => {
+            format!("source {name} was not added by anybody: it is there because its folder is")
+        }
         false => format!("there is no source {name:?}"),
     };
     Err(Error::new(Exit::Request, what).hint("everturn sources list").into())

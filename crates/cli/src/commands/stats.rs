@@ -47,7 +47,12 @@ fn line(name: &str, width: usize, spent: &Spent) -> String {
     let cost = spent.cost.map_or_else(String::new, |cost| format!("  ${cost:.4}"));
     let line = format!(
         "{name:width$}  answers {}  input {}  output {}  cache read {}  cache write {}  reasoning {}{cost}",
-        spent.answers, spent.input, spent.output, spent.cache_read, spent.cache_write, spent.reasoning,
+        spent.answers,
+        spent.input,
+        spent.output,
+        spent.cache_read,
+        spent.cache_write,
+        spent.reasoning,
     );
     harmless(&line).replace('\n', " ")
 }
@@ -105,7 +110,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         writeln!(context.out, "{line}")?;
         return Ok(Exit::Fine);
     }
-    let width = usage.models.iter().map(|(model, _)| model.chars().count()).max().unwrap_or(0).max(5);
+    let width =
+        usage.models.iter().map(|(model, _)| model.chars().count()).max().unwrap_or(0).max(5);
     for (model, spent) in &usage.models {
         writeln!(context.out, "{}", line(model, width, spent))?;
     }

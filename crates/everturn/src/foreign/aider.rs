@@ -41,8 +41,14 @@ enum Voice {
 fn voice(line: &[u8]) -> Voice {
     match line {
         line if line.starts_with(START.as_bytes()) => Voice::Start,
-        line if line.starts_with(b"####") && matches!(line.get(4), None | Some(b' ' | b'\r' | b'\n')) => Voice::User,
-        line if line.starts_with(b">") && matches!(line.get(1), None | Some(b' ' | b'\r' | b'\n')) => {
+        line if line.starts_with(b"####")
+            && matches!(line.get(4), None | Some(b' ' | b'\r' | b'\n')) =>
+        {
+            Voice::User
+        }
+        line if line.starts_with(b">")
+            && matches!(line.get(1), None | Some(b' ' | b'\r' | b'\n')) =>
+        {
             Voice::Program
         }
         _ => Voice::Model,
@@ -66,7 +72,9 @@ fn lines(
         at += chunk.len() as u64;
         rest.extend_from_slice(&chunk);
         let mut done = 0;
-        while let Some(length) = rest.get(done..).and_then(|rest| rest.iter().position(|byte| *byte == b'\n')) {
+        while let Some(length) =
+            rest.get(done..).and_then(|rest| rest.iter().position(|byte| *byte == b'\n'))
+        {
             let line = rest.get(done..=done + length).unwrap_or_default();
             each(start + done as u64, line);
             done += length + 1;
@@ -230,7 +238,8 @@ impl Talk<'_> {
         let parent = self.tip.map_or(Parent::Nobody, Parent::Number);
         let number = self.surveyor.add(&seen, &look, parent);
         if std::str::from_utf8(text).is_err() {
-            let what = format!("bytes from {} on are not UTF-8, and shown as far as they are", run.start);
+            let what =
+                format!("bytes from {} on are not UTF-8, and shown as far as they are", run.start);
             self.surveyor.repair(number, Code::NotUtf8, what);
         }
         self.tip = Some(number);
@@ -242,7 +251,9 @@ impl Talk<'_> {
     /// What the program says about models and tokens.
     fn note(&mut self, text: &str) {
         for line in text.lines() {
-            if let Some(model) = line.strip_prefix("Main model: ").or_else(|| line.strip_prefix("Model: ")) {
+            if let Some(model) =
+                line.strip_prefix("Main model: ").or_else(|| line.strip_prefix("Model: "))
+            {
                 self.model = model.split_whitespace().next().unwrap_or_default().to_owned();
             }
             if let Some(spent) = spent(line) {

@@ -54,7 +54,9 @@ fn unpacked(record: &Tree) -> (String, Tree) {
             ("response_item".to_owned(), record.clone())
         }
         (_, Some(kind)) => (kind, record.clone()),
-        (None, None) if record.at(&["record_type"]).is_some() => ("state".to_owned(), record.clone()),
+        (None, None) if record.at(&["record_type"]).is_some() => {
+            ("state".to_owned(), record.clone())
+        }
         (_, None) => ("session_meta".to_owned(), record.clone()),
     }
 }
@@ -86,7 +88,8 @@ fn item(item: &Tree) -> Draft {
     let name = |usual: &str| text_at(item, &["name"]).unwrap_or_else(|| usual.to_owned());
     match kind.as_str() {
         "message" => {
-            let text = item.at(&["content"]).map(|content| content_text(&content)).unwrap_or_default();
+            let text =
+                item.at(&["content"]).map(|content| content_text(&content)).unwrap_or_default();
             match text_at(item, &["role"]).as_deref() {
                 Some("user") if is_asked(&text) => Draft::new(Kind::User, "user", text),
                 Some("assistant") => Draft::new(Kind::Assistant, "assistant", text),
@@ -122,7 +125,9 @@ fn item(item: &Tree) -> Draft {
             let action = item.text_at(&["action"]).unwrap_or_default();
             Draft::called("assistant", kind.trim_end_matches("_call"), &action, None)
         }
-        "function_call_output" | "custom_tool_call_output" | "tool_search_output"
+        "function_call_output"
+        | "custom_tool_call_output"
+        | "tool_search_output"
         | "local_shell_call_output" => {
             let output = item.at(&["output"]).unwrap_or_else(Tree::null);
             let inner = output.at(&["content"]).filter(|_| is_object(&output)).unwrap_or(output);
@@ -188,7 +193,9 @@ fn draft(kind: &str, payload: &Tree) -> Draft {
             let text = text.map_or_else(String::new, |text| format!(": {text}"));
             Draft::new(Kind::Event, "system", format!("context compacted{text}"))
         }
-        "session_meta" => Draft::bookkeeping("session", text_at(payload, &["cwd"]).unwrap_or_default()),
+        "session_meta" => {
+            Draft::bookkeeping("session", text_at(payload, &["cwd"]).unwrap_or_default())
+        }
         other => Draft::bookkeeping(other, ""),
     }
 }
@@ -239,7 +246,8 @@ impl Tokens {
             return;
         }
         // A sum that is smaller than before has begun anew.
-        let before = if now.tokens() < self.before.tokens() { Spent::default() } else { self.before };
+        let before =
+            if now.tokens() < self.before.tokens() { Spent::default() } else { self.before };
         let more = Spent {
             answers: 1,
             input: now.input.saturating_sub(before.input),
@@ -273,7 +281,9 @@ impl Rollout {
     fn keep(&mut self, surveyor: &mut Surveyor, seen: &Seen<'_>) {
         let (kind, payload) = unpacked(seen.tree);
         let look = look(seen.tree);
-        if kind == "event_msg" && text_at(&payload, &["type"]).as_deref() == Some("thread_rolled_back") {
+        if kind == "event_msg"
+            && text_at(&payload, &["type"]).as_deref() == Some("thread_rolled_back")
+        {
             self.take_back(surveyor, count_at(&payload, &["num_turns"]));
         }
         if kind == "session_meta" && self.tip.is_none() {
@@ -391,7 +401,9 @@ impl Format for Codex {
         // After the time, the name has the id of the thread.
         let start = stem.len().saturating_sub(36);
         match stem.get(start..) {
-            Some(id) if stem.starts_with("rollout-") && id.len() == 36 && id.get(8..9) == Some("-") => {
+            Some(id)
+                if stem.starts_with("rollout-") && id.len() == 36 && id.get(8..9) == Some("-") =>
+            {
                 id.to_owned()
             }
             _ => stem,

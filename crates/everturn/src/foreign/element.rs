@@ -73,11 +73,7 @@ impl Whole {
     }
 
     /// Gives the elements of an array to `each`: that of the document itself, or of one of its members.
-    pub(super) fn each(
-        &self,
-        key: Option<&str>,
-        mut each: impl FnMut(&Seen<'_>),
-    ) -> Option<()> {
+    pub(super) fn each(&self, key: Option<&str>, mut each: impl FnMut(&Seen<'_>)) -> Option<()> {
         let start = self.span().start;
         for span in spans(&self.text, start, key)? {
             let (tree, text, at) = self.part(&span)?;

@@ -62,12 +62,19 @@ fn answer(result: &Tree) -> String {
         let output = response.and_then(|response| {
             response.at(&["output"]).or_else(|| response.at(&["error"])).or(Some(response))
         });
-        output.map_or_else(|| content_text(part), |output| match output.kind() {
-            Shape::String => content_text(&output),
-            _ => output.to_line(),
-        })
+        output.map_or_else(
+            || content_text(part),
+            |output| match output.kind() {
+                Shape::String => content_text(&output),
+                _ => output.to_line(),
+            },
+        )
     };
-    if parts.is_empty() { content_text(result) } else { parts.iter().map(text).collect::<Vec<_>>().join("\n") }
+    if parts.is_empty() {
+        content_text(result)
+    } else {
+        parts.iter().map(text).collect::<Vec<_>>().join("\n")
+    }
 }
 
 /// What a saved turn tells: its parts.
@@ -115,7 +122,8 @@ impl Tokens {
         let thoughts = count_at(&tokens, &["thoughts"]);
         let spent = Spent {
             answers: 1,
-            input: (count_at(&tokens, &["input"]) + count_at(&tokens, &["tool"])).saturating_sub(cached),
+            input: (count_at(&tokens, &["input"]) + count_at(&tokens, &["tool"]))
+                .saturating_sub(cached),
             output: count_at(&tokens, &["output"]) + thoughts,
             cache_read: cached,
             cache_write: 0,
@@ -300,7 +308,9 @@ impl Format for GeminiCli {
         let is_saved = name.starts_with("checkpoint") || path.as_str().contains("checkpoints/");
         match name.rsplit_once('.') {
             Some((_, "jsonl")) => Fit::Perhaps,
-            Some((_, "json")) if name == "logs.json" || name.starts_with("session-") || is_saved => {
+            Some((_, "json"))
+                if name == "logs.json" || name.starts_with("session-") || is_saved =>
+            {
                 Fit::Perhaps
             }
             _ => Fit::No,
@@ -313,7 +323,8 @@ impl Format for GeminiCli {
                 let is_start = record.at(&["sessionId"]).is_some()
                     && record.at(&["startTime"]).is_some()
                     && record.at(&["uuid"]).is_none();
-                let is_change = record.at(&["$set"]).is_some() || record.at(&["$rewindTo"]).is_some();
+                let is_change =
+                    record.at(&["$set"]).is_some() || record.at(&["$rewindTo"]).is_some();
                 is_start || is_change
             });
         }
@@ -389,7 +400,11 @@ impl Format for GeminiCli {
         }
         match kind.as_str() {
             "user" if record.at(&["messageId"]).is_some() => {
-                vec![Draft::new(Kind::User, "user", text_at(record, &["message"]).unwrap_or_default())]
+                vec![Draft::new(
+                    Kind::User,
+                    "user",
+                    text_at(record, &["message"]).unwrap_or_default(),
+                )]
             }
             "user" => vec![Draft::new(Kind::User, "user", content())],
             "gemini" => model(record),

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::Glance;
 use super::record::{Look, Role};
 use super::survey::{Survey, title};
-use super::Glance;
 use crate::game::StoreSource;
 use crate::layout::LayoutError;
 use crate::lines::{Item, Scan};

@@ -79,9 +79,9 @@ fn look(record: &Tree) -> Look {
 
 fn names(record: &Tree) -> Option<String> {
     let is_header = !is_message(record);
-    let name = ["name", "description"].iter().find_map(|key| {
-        text_at(record, &[key]).filter(|text| !text.is_empty())
-    });
+    let name = ["name", "description"]
+        .iter()
+        .find_map(|key| text_at(record, &[key]).filter(|text| !text.is_empty()));
     name.filter(|_| is_header).and_then(|name| title(&name))
 }
 
@@ -92,7 +92,8 @@ fn usage(header: &Tree) -> Option<Usage> {
         if whole > 0 { whole } else { count_at(header, &[key]) }
     };
     let model = header.at(&["model_config"]).and_then(|model| text_at(&model, &["model_name"]));
-    let spent = Spent { input: count("input_tokens"), output: count("output_tokens"), ..Spent::default() };
+    let spent =
+        Spent { input: count("input_tokens"), output: count("output_tokens"), ..Spent::default() };
     let mut usage = Usage::default();
     usage.spend(&model.unwrap_or_else(|| "unknown".to_owned()), &spent);
     (spent.tokens() > 0).then_some(usage)
@@ -143,12 +144,21 @@ impl Fetch for Rows {
 }
 
 impl Goose {
-    fn rows(&self, store: &Arc<dyn Store>, place: &Place, file: &FilePath) -> Result<Survey, LayoutError> {
+    fn rows(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        file: &FilePath,
+    ) -> Result<Survey, LayoutError> {
         let database = Database::open(store, file)?;
         let mut surveyor = Surveyor::of_file(file);
         let mut talk = Talk::default();
-        let finding = |code, message| {
-            Finding { file: place.path.clone(), line: None, offset: None, code, message }
+        let finding = |code, message| Finding {
+            file: place.path.clone(),
+            line: None,
+            offset: None,
+            code,
+            message,
         };
         match database.session_row(&place.id)? {
             Some(row) => {
@@ -194,10 +204,13 @@ impl Format for Goose {
         }
         let is_header = |record: &Tree| {
             record.at(&["working_dir"]).is_some()
-                && ["description", "message_count", "created_at"].iter().any(|key| record.at(&[key]).is_some())
+                && ["description", "message_count", "created_at"]
+                    .iter()
+                    .any(|key| record.at(&[key]).is_some())
         };
         let is_talk = |record: &Tree| {
-            let content = record.at(&["content"]).is_some_and(|content| content.kind() == Shape::Array);
+            let content =
+                record.at(&["content"]).is_some_and(|content| content.kind() == Shape::Array);
             content && is_message(record) && record.at(&["created"]).is_some()
         };
         head.any(|record| is_header(record) || is_talk(record))

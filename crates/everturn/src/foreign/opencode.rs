@@ -62,7 +62,10 @@ fn below(dir: &FilePath, names: &[&str]) -> Result<FilePath, LayoutError> {
 }
 
 /// A document of the directory, or why it cannot be used.
-fn document(store: &Arc<dyn Store>, file: &FilePath) -> Result<Result<Tree, (Code, String)>, LayoutError> {
+fn document(
+    store: &Arc<dyn Store>,
+    file: &FilePath,
+) -> Result<Result<Tree, (Code, String)>, LayoutError> {
     let bytes = store.read(file, 0..u64::MAX)?;
     Ok(match String::from_utf8(bytes) {
         Err(error) => Err((Code::NotUtf8, error.to_string())),
@@ -176,7 +179,8 @@ impl Talk {
         if let Some(node) = surveyor.node(number) {
             node.placing = Placing::Aside;
         }
-        surveyor.survey.updated = surveyor.survey.updated.max(any_time_at(info, &["time", "updated"]));
+        surveyor.survey.updated =
+            surveyor.survey.updated.max(any_time_at(info, &["time", "updated"]));
         self.named = text_at(info, &["title"]).and_then(|text| title(&text));
         self.parent = text_at(info, &["parentID"]);
         self.reverted = text_at(info, &["revert", "messageID"]);
@@ -271,7 +275,12 @@ impl OpenCode {
                 }
                 Err((code, what)) => {
                     surveyor.quarantine(finding(&file, code, what));
-                    self.orphans(store, &mut surveyor, &place.id, &below(storage, &["part", &stem(&file)])?)?;
+                    self.orphans(
+                        store,
+                        &mut surveyor,
+                        &place.id,
+                        &below(storage, &["part", &stem(&file)])?,
+                    )?;
                 }
             }
         }
@@ -282,13 +291,18 @@ impl OpenCode {
     }
 
     /// Directories of parts whose message no session has.
-    fn stray(&self, store: &Arc<dyn Store>, storage: &FilePath) -> Result<Vec<FilePath>, LayoutError> {
+    fn stray(
+        &self,
+        store: &Arc<dyn Store>,
+        storage: &FilePath,
+    ) -> Result<Vec<FilePath>, LayoutError> {
         let mut known = std::collections::BTreeSet::new();
         for session in dirs(store, &below(storage, &["message"])?)? {
             known.extend(files(store, &session)?.iter().map(stem));
         }
         let parts = dirs(store, &below(storage, &["part"])?)?;
-        let is_stray = |dir: &FilePath| dir.name().is_some_and(|name| !known.contains(name.as_str()));
+        let is_stray =
+            |dir: &FilePath| dir.name().is_some_and(|name| !known.contains(name.as_str()));
         Ok(parts.into_iter().filter(is_stray).collect())
     }
 
@@ -314,7 +328,11 @@ impl OpenCode {
             if let Some(node) = surveyor.node(node) {
                 node.placing = Placing::Aside;
             }
-            surveyor.repair(node, Code::OrphanPart, "a part of a message that is not there".to_owned());
+            surveyor.repair(
+                node,
+                Code::OrphanPart,
+                "a part of a message that is not there".to_owned(),
+            );
         }
         Ok(())
     }
@@ -344,13 +362,18 @@ impl Format for OpenCode {
     fn enters(&self, dir: &FilePath) -> bool {
         let name = dir.name();
         let name = name.as_ref().map_or("", |name| name.as_str());
-        !matches!(name, "message" | "part" | "session_diff" | "snapshot" | "log" | "bin" | "todo" | "share")
+        !matches!(
+            name,
+            "message" | "part" | "session_diff" | "snapshot" | "log" | "bin" | "todo" | "share"
+        )
     }
 
     fn fits(&self, path: &FilePath) -> Fit {
         match storage_of(path) {
             Some(_) if path.as_str().ends_with(".json") => Fit::Perhaps,
-            None if path.as_str().ends_with(".json") && path.as_str().split('/').count() <= 2 => Fit::Perhaps,
+            None if path.as_str().ends_with(".json") && path.as_str().split('/').count() <= 2 => {
+                Fit::Perhaps
+            }
             _ => Fit::No,
         }
     }
@@ -407,7 +430,8 @@ impl Format for OpenCode {
         let Some(info) = record.at(&["info"]) else { return part("assistant", record) };
         let role = text_at(&info, &["role"]).unwrap_or_default();
         let parts = record.at(&["parts"]).map(|parts| parts.children()).unwrap_or_default();
-        let mut drafts: Vec<Draft> = parts.iter().flat_map(|(_, found)| part(&role, found)).collect();
+        let mut drafts: Vec<Draft> =
+            parts.iter().flat_map(|(_, found)| part(&role, found)).collect();
         if let Some(error) = info.at(&["error"]).filter(|error| !error.is_null()) {
             let text = text_at(&error, &["data", "message"]).or_else(|| text_at(&error, &["name"]));
             let text = format!("error: {}", text.unwrap_or_default());

@@ -110,7 +110,9 @@ impl Format for Pi {
 
     fn knows(&self, _path: &FilePath, head: &glance::Head) -> bool {
         let is_header = |record: &Tree| {
-            kind_of(record) == "session" && record.at(&["id"]).is_some() && record.at(&["cwd"]).is_some()
+            kind_of(record) == "session"
+                && record.at(&["id"]).is_some()
+                && record.at(&["cwd"]).is_some()
         };
         head.any(is_header)
     }
@@ -171,7 +173,11 @@ impl Format for Pi {
                 vec![Draft::new(Kind::Event, "system", format!("compacted: {}", text("summary")))]
             }
             "branch_summary" => {
-                vec![Draft::new(Kind::Event, "system", format!("left a branch: {}", text("summary")))]
+                vec![Draft::new(
+                    Kind::Event,
+                    "system",
+                    format!("left a branch: {}", text("summary")),
+                )]
             }
             "custom_message" if flag_at(record, &["display"]) != Some(false) => {
                 let content = record.at(&["content"]).unwrap_or_else(Tree::null);

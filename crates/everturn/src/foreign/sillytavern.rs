@@ -23,8 +23,18 @@ use crate::view::{Kind, Place};
 pub(super) struct SillyTavern;
 
 const MONTHS: [&str; 12] = [
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
-    "november", "december",
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
 ];
 
 /// The numbers of a text, in order.
@@ -62,7 +72,9 @@ fn time(record: &Tree) -> Option<Timestamp> {
 
 fn is_header(record: &Tree) -> bool {
     record.at(&["mes"]).is_none()
-        && ["chat_metadata", "user_name", "character_name"].iter().any(|key| record.at(&[key]).is_some())
+        && ["chat_metadata", "user_name", "character_name"]
+            .iter()
+            .any(|key| record.at(&[key]).is_some())
 }
 
 fn look(record: &Tree) -> Look {
@@ -94,11 +106,8 @@ fn keep(surveyor: &mut Surveyor, seen: &Seen<'_>, parent: Parent) -> u32 {
             continue;
         }
         let Some((tree, text)) = text_in(span) else { continue };
-        let place = At {
-            offset: seen.at.offset + span.start as u64,
-            length: text.len() as u64,
-            ..seen.at
-        };
+        let place =
+            At { offset: seen.at.offset + span.start as u64, length: text.len() as u64, ..seen.at };
         let part = Seen { tree: &tree, text, at: place, line: seen.line };
         let mut version = Look::telling(SillyTavern.drafts(&tree));
         version.time = look.time;
@@ -118,7 +127,8 @@ impl Format for SillyTavern {
     fn knows(&self, _path: &FilePath, head: &glance::Head) -> bool {
         head.any(|record| {
             let is_message = record.at(&["mes"]).is_some() && record.at(&["is_user"]).is_some();
-            is_message || record.at(&["chat_metadata"]).is_some()
+            is_message
+                || record.at(&["chat_metadata"]).is_some()
                 || (record.at(&["user_name"]).is_some() && record.at(&["character_name"]).is_some())
         })
     }
@@ -132,7 +142,8 @@ impl Format for SillyTavern {
                 if let Some(node) = surveyor.node(number) {
                     node.placing = Placing::Aside;
                 }
-                main_chat = text_at(seen.tree, &["chat_metadata", "main_chat"]).or(main_chat.take());
+                main_chat =
+                    text_at(seen.tree, &["chat_metadata", "main_chat"]).or(main_chat.take());
                 return;
             }
             tip = Some(keep(surveyor, seen, tip.map_or(Parent::Nobody, Parent::Number)));
@@ -156,7 +167,11 @@ impl Format for SillyTavern {
 
     fn drafts(&self, record: &Tree) -> Vec<Draft> {
         if record.kind() == Shape::String {
-            return vec![Draft::new(Kind::Assistant, "version", text_of(record).unwrap_or_default())];
+            return vec![Draft::new(
+                Kind::Assistant,
+                "version",
+                text_of(record).unwrap_or_default(),
+            )];
         }
         if is_header(record) {
             let name = text_at(record, &["character_name"]).unwrap_or_default();
@@ -177,7 +192,8 @@ impl Format for SillyTavern {
         let text = text_at(record, &["mes"]).unwrap_or_default();
         let mut drafts = vec![Draft::new(kind, &speaker, text)];
         let thought = record.at(&["extra", "reasoning"]);
-        let thought = thought.filter(|thought| text_of(thought).is_some_and(|text| !text.is_empty()));
+        let thought =
+            thought.filter(|thought| text_of(thought).is_some_and(|text| !text.is_empty()));
         if let Some(thought) = thought {
             let text = text_of(&thought).unwrap_or_default();
             drafts.push(Draft::new(Kind::thinking(), &speaker, text).by(&thought));

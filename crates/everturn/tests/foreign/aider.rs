@@ -51,7 +51,10 @@ fn lines_tell_by_their_beginnings_who_speaks() {
     );
     assert_eq!(counts(&*reader), [8, 8, 0, 0, 0]);
     let (model, spent) = &reader.usage().unwrap().models[0];
-    assert_eq!((model.as_str(), spent.input, spent.output, spent.cost), ("gpt-4o", 2100, 134, Some(0.01)));
+    assert_eq!(
+        (model.as_str(), spent.input, spent.output, spent.cost),
+        ("gpt-4o", 2100, 134, Some(0.01))
+    );
 }
 
 #[test]
@@ -62,7 +65,12 @@ fn a_file_has_many_sessions_and_some_begin_at_the_same_moment() {
     let ids: Vec<&str> = summaries.iter().map(|summary| summary.place.id.as_str()).collect();
     assert_eq!(
         ids,
-        ["aider-before", "aider-20240501-102030", "aider-20240501-102030-2", "aider-20240601-000000"]
+        [
+            "aider-before",
+            "aider-20240501-102030",
+            "aider-20240501-102030-2",
+            "aider-20240601-000000"
+        ]
     );
     assert_eq!(summaries[1].title, "add a test for zero");
     assert_eq!(summaries[1].created.unwrap().to_string(), "2024-05-01T10:20:30Z");

@@ -15,14 +15,20 @@ fn line(kind: &str, payload: Value) -> Value {
 }
 
 fn meta() -> Value {
-    line("session_meta", json!({"id": "5973b6c0-94b8-487b-a530-2aeb6098ae0e", "cwd": "/srv/app",
-        "originator": "codex_cli_rs", "cli_version": "0.104.0", "source": "cli"}))
+    line(
+        "session_meta",
+        json!({"id": "5973b6c0-94b8-487b-a530-2aeb6098ae0e", "cwd": "/srv/app",
+        "originator": "codex_cli_rs", "cli_version": "0.104.0", "source": "cli"}),
+    )
 }
 
 fn item(role: &str, text: &str) -> Value {
     let kind = if role == "assistant" { "output_text" } else { "input_text" };
-    line("response_item", json!({"type": "message", "role": role,
-        "content": [{"type": kind, "text": text}]}))
+    line(
+        "response_item",
+        json!({"type": "message", "role": role,
+        "content": [{"type": kind, "text": text}]}),
+    )
 }
 
 fn event(kind: &str, more: Value) -> Value {
@@ -32,8 +38,11 @@ fn event(kind: &str, more: Value) -> Value {
 }
 
 fn call(id: &str) -> Value {
-    line("response_item", json!({"type": "function_call", "name": "shell", "call_id": id,
-        "arguments": "{\"command\":[\"ls\"]}"}))
+    line(
+        "response_item",
+        json!({"type": "function_call", "name": "shell", "call_id": id,
+        "arguments": "{\"command\":[\"ls\"]}"}),
+    )
 }
 
 fn output(id: &str, output: Value) -> Value {
@@ -41,9 +50,12 @@ fn output(id: &str, output: Value) -> Value {
 }
 
 fn tokens(input: u64, cached: u64, output: u64, reasoning: u64) -> Value {
-    event("token_count", json!({"info": {"total_token_usage": {"input_tokens": input,
+    event(
+        "token_count",
+        json!({"info": {"total_token_usage": {"input_tokens": input,
         "cached_input_tokens": cached, "output_tokens": output,
-        "reasoning_output_tokens": reasoning, "total_tokens": input + output}}}))
+        "reasoning_output_tokens": reasoning, "total_tokens": input + output}}}),
+    )
 }
 
 fn model(name: &str) -> Value {
@@ -58,8 +70,11 @@ fn read(records: &[Value]) -> Box<dyn Reader> {
 
 #[test]
 fn both_copies_of_an_utterance_are_one_line_and_the_other_stays() {
-    let thought = line("response_item", json!({"type": "reasoning", "encrypted_content": "x",
-        "summary": [{"type": "summary_text", "text": "Look."}, {"type": "summary_text", "text": "Act."}]}));
+    let thought = line(
+        "response_item",
+        json!({"type": "reasoning", "encrypted_content": "x",
+        "summary": [{"type": "summary_text", "text": "Look."}, {"type": "summary_text", "text": "Act."}]}),
+    );
     let reader = read(&[
         meta(),
         item("user", "<environment_context>here</environment_context>"),
@@ -116,7 +131,10 @@ fn turns_that_were_taken_back_are_a_branch() {
     records.extend(say("Three."));
     records.push(event("thread_rolled_back", json!({"num_turns": 2})));
     let reader = read(&records);
-    assert_eq!(told(&*reader), ["1 user: One.", "1 assistant: First.", "1 event: 2 turns were taken back"]);
+    assert_eq!(
+        told(&*reader),
+        ["1 user: One.", "1 assistant: First.", "1 event: 2 turns were taken back"]
+    );
     records.extend(say("Other."));
     records.push(item("assistant", "Another."));
     let reader = read(&records);
@@ -126,7 +144,13 @@ fn turns_that_were_taken_back_are_a_branch() {
     let id = strand.split(' ').next().unwrap();
     assert_eq!(
         told_along(&*reader, id),
-        ["1 user: One.", "1 assistant: First.", "2 user: Two.", "2 assistant: Second.", "3 user: Three."]
+        [
+            "1 user: One.",
+            "1 assistant: First.",
+            "2 user: Two.",
+            "2 assistant: Second.",
+            "3 user: Three."
+        ]
     );
 }
 
@@ -136,7 +160,10 @@ fn a_compaction_is_told_and_hides_nothing() {
         meta(),
         item("user", "One."),
         item("assistant", "First."),
-        line("compacted", json!({"message": "They talked.", "replacement_history": [{"type": "message"}]})),
+        line(
+            "compacted",
+            json!({"message": "They talked.", "replacement_history": [{"type": "message"}]}),
+        ),
         event("context_compacted", json!({})),
         item("user", "Two."),
     ]);
@@ -174,7 +201,10 @@ fn rollouts_without_envelopes_are_read() {
 #[test]
 fn finished_items_and_unknown_kinds_are_kept() {
     let item = |kind: &str, text: &str| {
-        event("item_completed", json!({"item": {"type": kind, "content": [{"type": "text", "text": text}]}}))
+        event(
+            "item_completed",
+            json!({"item": {"type": kind, "content": [{"type": "text", "text": text}]}}),
+        )
     };
     let reader = read(&[
         meta(),
@@ -221,7 +251,10 @@ fn tokens_are_sums_that_are_told_again_and_again() {
     let names: Vec<&str> = usage.models.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["gpt-5", "gpt-5-mini"]);
     let (big, small) = (usage.models[0].1, usage.models[1].1);
-    assert_eq!((big.answers, big.input, big.cache_read, big.output, big.reasoning), (2, 160, 140, 30, 5));
+    assert_eq!(
+        (big.answers, big.input, big.cache_read, big.output, big.reasoning),
+        (2, 160, 140, 30, 5)
+    );
     assert_eq!((small.answers, small.input, small.cache_read, small.output), (2, 150, 0, 25));
 }
 
@@ -229,7 +262,8 @@ fn tokens_are_sums_that_are_told_again_and_again() {
 fn a_fork_names_its_parent_and_the_id_is_that_of_the_thread() {
     let mut forked = meta();
     forked["payload"]["forked_from_id"] = json!("first");
-    let store = store(&[(FILE, &lines(&[forked, item("user", "Hi.")])), ("history.jsonl", b"{}\n")]);
+    let store =
+        store(&[(FILE, &lines(&[forked, item("user", "Hi.")])), ("history.jsonl", b"{}\n")]);
     let (summaries, _) = layout("codex").list(&store).unwrap();
     assert_eq!(summaries.len(), 1);
     assert_eq!(summaries[0].place.id, "5973b6c0-94b8-487b-a530-2aeb6098ae0e");

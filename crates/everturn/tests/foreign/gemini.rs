@@ -69,7 +69,12 @@ fn going_back_leaves_a_branch() {
     assert_eq!(reached(&*reader), sorted(&records));
     assert_eq!(
         told(&*reader),
-        ["1 user: One.", "1 assistant: First.", "1 event: went back to before m3", "2 user: Other."]
+        [
+            "1 user: One.",
+            "1 assistant: First.",
+            "1 event: went back to before m3",
+            "2 user: Other."
+        ]
     );
     assert_eq!(strands(&*reader), ["m3 1+1: Two."]);
     assert_eq!(told_along(&*reader, "m3")[2..], ["2 user: Two.", "2 assistant: Second."]);
@@ -77,8 +82,13 @@ fn going_back_leaves_a_branch() {
 
 #[test]
 fn going_back_to_nowhere_clears_all_and_loses_nothing() {
-    let records =
-        [start(), user("m1", "One."), says("m2", "First."), json!({"$rewindTo": "gone"}), user("m3", "New.")];
+    let records = [
+        start(),
+        user("m1", "One."),
+        says("m2", "First."),
+        json!({"$rewindTo": "gone"}),
+        user("m3", "New."),
+    ];
     let reader = read(&records);
     assert_eq!(reached(&*reader), sorted(&records));
     assert_eq!(told(&*reader), ["1 event: went back to before gone", "1 user: New."]);
@@ -110,11 +120,17 @@ fn a_checkpoint_replaces_all_messages() {
     assert_eq!(strands(&*reader), ["superseded -+1: 1 record, superseded"]);
     assert_eq!(counts(&*reader), [6, 6, 0, 0, 1]);
     // What a compression leaves out stays.
-    let reader = read(&[start(), user("m1", "One."), says("m2", "First."),
-        json!({"$set": {"messages": [user("m9", "In short.")]}}), says("m10", "Yes.")]);
+    let reader = read(&[
+        start(),
+        user("m1", "One."),
+        says("m2", "First."),
+        json!({"$set": {"messages": [user("m9", "In short.")]}}),
+        says("m10", "Yes."),
+    ]);
     assert_eq!(told(&*reader), ["1 user: In short.", "1 assistant: Yes."]);
     assert_eq!(strands(&*reader), ["m1 -+1: One."]);
-    let reader = read(&[start(), user("m1", "One."), json!({"$set": {"messages": []}}), user("m2", "Two.")]);
+    let reader =
+        read(&[start(), user("m1", "One."), json!({"$set": {"messages": []}}), user("m2", "Two.")]);
     assert_eq!(told(&*reader), ["1 user: Two."]);
     assert_eq!(strands(&*reader), ["m1 -+1: One."]);
 }
@@ -173,7 +189,12 @@ fn prompts_and_saved_chats_are_sessions_too() {
     let ids: Vec<&str> = places.iter().map(|place| place.id.as_str()).collect();
     assert_eq!(ids, ["checkpoint-try", "later", "logs-hash"]);
     let told_by = |at: usize| told(&*layout.open(&store, &places[at]).unwrap());
-    let expect = ["1 user: Hi", "1 assistant: Yo", "1 tool_call: ls {}", "1 tool_result: {\"output\":\"a\"}"];
+    let expect = [
+        "1 user: Hi",
+        "1 assistant: Yo",
+        "1 tool_call: ls {}",
+        "1 tool_result: {\"output\":\"a\"}",
+    ];
     assert_eq!(told_by(0), expect);
     assert_eq!(told_by(1), expect);
     assert_eq!(told_by(2), ["1 user: Hello"]);

@@ -75,7 +75,13 @@ fn fill(connection: &Connection) {
         )
         .unwrap();
     for message in talk() {
-        insert(connection, "20260101_1", &message["role"], &message["content"].to_string(), &message["created"]);
+        insert(
+            connection,
+            "20260101_1",
+            &message["role"],
+            &message["content"].to_string(),
+            &message["created"],
+        );
     }
 }
 
@@ -133,7 +139,13 @@ fn what_waits_in_the_log_of_a_database_is_read_too() {
     connection.pragma_update(None, "journal_mode", "wal").unwrap();
     fill(&connection);
     connection.pragma_update(None, "wal_checkpoint", "TRUNCATE").ok();
-    insert(&connection, "20260101_1", &json!("user"), r#"[{"type":"text","text":"In the log."}]"#, &json!(1_767_261_999_000_i64));
+    insert(
+        &connection,
+        "20260101_1",
+        &json!("user"),
+        r#"[{"type":"text","text":"In the log."}]"#,
+        &json!(1_767_261_999_000_i64),
+    );
     let before = names(dir.path());
     assert!(before.contains(&"sessions.db-wal".to_owned()), "{before:?}");
     // Somebody else's change that is not finished does not count.
@@ -184,7 +196,9 @@ fn a_damaged_database_is_an_error_and_never_empty() {
     let places = layout("goose").places(&damaged).unwrap();
     let seen = match places.places.first() {
         None => !places.findings.is_empty(),
-        Some(place) => matches!(layout("goose").open(&damaged, place), Err(LayoutError::Damaged { .. })),
+        Some(place) => {
+            matches!(layout("goose").open(&damaged, place), Err(LayoutError::Damaged { .. }))
+        }
     };
     assert!(seen, "{:?}", places.findings);
 }

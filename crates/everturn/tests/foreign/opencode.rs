@@ -61,7 +61,12 @@ fn talk() -> (Vec<Value>, Vec<Value>) {
         note,
         json!({"id": "prt_20", "messageID": "msg_2", "sessionID": "ses_1", "type": "step-start"}),
         json!({"id": "prt_21", "messageID": "msg_2", "sessionID": "ses_1", "type": "reasoning", "text": "Hm."}),
-        tool("prt_22", "msg_2", "c1", json!({"status": "completed", "input": {"command": "wc"}, "output": "3"})),
+        tool(
+            "prt_22",
+            "msg_2",
+            "c1",
+            json!({"status": "completed", "input": {"command": "wc"}, "output": "3"}),
+        ),
         tool("prt_23", "msg_2", "c2", json!({"status": "error", "input": {}, "error": "no"})),
         text("prt_24", "msg_2", "Three."),
         text("prt_30", "msg_3", "Thanks."),

@@ -27,9 +27,15 @@ fn user(id: &str, parent: Option<&str>, text: &str) -> Value {
 }
 
 fn says(id: &str, parent: &str, text: &str) -> Value {
-    let usage = json!({"input": 10, "output": 5, "cacheRead": 3, "cacheWrite": 2, "cost": {"total": 0.25}});
-    entry("message", id, Some(parent), json!({"message": {"role": "assistant", "model": "sonnet",
-        "content": [{"type": "text", "text": text}], "usage": usage}}))
+    let usage =
+        json!({"input": 10, "output": 5, "cacheRead": 3, "cacheWrite": 2, "cost": {"total": 0.25}});
+    entry(
+        "message",
+        id,
+        Some(parent),
+        json!({"message": {"role": "assistant", "model": "sonnet",
+        "content": [{"type": "text", "text": text}], "usage": usage}}),
+    )
 }
 
 fn read(records: &[Value]) -> Box<dyn Reader> {
@@ -46,7 +52,12 @@ fn the_last_entry_is_where_the_talk_goes_on() {
         says("a2", "a1", "First."),
         user("a3", Some("a2"), "Two."),
         says("a4", "a3", "Second."),
-        entry("branch_summary", "a5", Some("a2"), json!({"fromId": "a4", "summary": "They counted."})),
+        entry(
+            "branch_summary",
+            "a5",
+            Some("a2"),
+            json!({"fromId": "a4", "summary": "They counted."}),
+        ),
         user("a6", Some("a5"), "Other."),
         entry("label", "a7", Some("a6"), json!({"targetId": "a2", "label": "here"})),
         entry("session_info", "a8", Some("a7"), json!({"name": "Counting"})),
@@ -54,14 +65,22 @@ fn the_last_entry_is_where_the_talk_goes_on() {
     let reader = read(&records);
     assert_eq!(
         told(&*reader),
-        ["1 user: One.", "1 assistant: First.", "1 event: left a branch: They counted.", "2 user: Other."]
+        [
+            "1 user: One.",
+            "1 assistant: First.",
+            "1 event: left a branch: They counted.",
+            "2 user: Other."
+        ]
     );
     assert_eq!(strands(&*reader), ["a3 1+1: Two."]);
     let spent = reader.usage().unwrap().total();
     assert_eq!((spent.answers, spent.input, spent.output, spent.cost), (2, 20, 10, Some(0.5)));
     let store = store(&[(FILE, &lines(&records))]);
     let (summaries, _) = layout("pi").list(&store).unwrap();
-    assert_eq!((summaries[0].place.id.as_str(), summaries[0].title.as_str()), ("aaaa-bbbb", "Counting"));
+    assert_eq!(
+        (summaries[0].place.id.as_str(), summaries[0].title.as_str()),
+        ("aaaa-bbbb", "Counting")
+    );
 }
 
 #[test]
@@ -89,8 +108,18 @@ fn tools_thoughts_and_other_kinds_are_kept() {
         user("a1", None, "Go."),
         entry("message", "a2", Some("a1"), call),
         entry("message", "a3", Some("a2"), result),
-        entry("compaction", "a4", Some("a3"), json!({"summary": "Short.", "firstKeptEntryId": "a3", "tokensBefore": 9})),
-        entry("custom_message", "a5", Some("a4"), json!({"customType": "x", "content": "Note.", "display": true})),
+        entry(
+            "compaction",
+            "a4",
+            Some("a3"),
+            json!({"summary": "Short.", "firstKeptEntryId": "a3", "tokensBefore": 9}),
+        ),
+        entry(
+            "custom_message",
+            "a5",
+            Some("a4"),
+            json!({"customType": "x", "content": "Note.", "display": true}),
+        ),
         entry("custom", "a6", Some("a5"), json!({"customType": "x", "data": {"a": 1}})),
         entry("thinking_level_change", "a7", Some("a6"), json!({"thinkingLevel": "high"})),
     ]);
@@ -112,10 +141,9 @@ fn tools_thoughts_and_other_kinds_are_kept() {
 fn the_first_version_is_a_line_without_ids() {
     let mut first = header(None);
     first["branchedFrom"] = json!("/h/.pi/agent/sessions/x/2025_cccc.jsonl");
-    let message = |role: &str, text: &str| {
-        json!({"type": "message", "timestamp": "2026-01-01T10:00:01Z", "message": {"role": role, "content": text}})
-    };
-    let records = [first, message("user", "One."), message("assistant", "First."), message("user", "Two.")];
+    let message = |role: &str, text: &str| json!({"type": "message", "timestamp": "2026-01-01T10:00:01Z", "message": {"role": role, "content": text}});
+    let records =
+        [first, message("user", "One."), message("assistant", "First."), message("user", "Two.")];
     let reader = read(&records);
     assert_eq!(told(&*reader), ["1 user: One.", "1 assistant: First.", "2 user: Two."]);
     let store = store(&[(FILE, &lines(&records))]);
@@ -124,7 +152,8 @@ fn the_first_version_is_a_line_without_ids() {
 
 #[test]
 fn a_parent_that_is_not_there_is_reported() {
-    let reader = read(&[header(Some(3)), user("a1", None, "One."), user("a3", Some("gone"), "Two.")]);
+    let reader =
+        read(&[header(Some(3)), user("a1", None, "One."), user("a3", Some("gone"), "Two.")]);
     assert_eq!(told(&*reader), ["1 user: One.", "2 user: Two."]);
     assert_eq!(codes(&reader.findings()), ["3 dangling-parent"]);
 }

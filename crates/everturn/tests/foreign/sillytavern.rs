@@ -81,7 +81,8 @@ fn a_message_that_is_not_the_version_that_was_chosen_is_noticed() {
 
 #[test]
 fn chats_of_every_age_groups_and_branches_are_listed() {
-    let old = json!({"user_name": "Ana", "character_name": "Mira", "create_date": 1_685_631_845_000_i64});
+    let old =
+        json!({"user_name": "Ana", "character_name": "Mira", "create_date": 1_685_631_845_000_i64});
     let mut named = line("Mira", false, "Hi.");
     named["is_name"] = json!(true);
     named["send_date"] = json!(1_685_631_846_000_i64);

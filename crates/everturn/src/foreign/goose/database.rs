@@ -99,7 +99,8 @@ impl Database {
 
     /// The ids of all sessions, also of those that only messages know.
     pub(super) fn ids(&self) -> Result<Vec<String>, LayoutError> {
-        let query = "SELECT id FROM sessions UNION SELECT DISTINCT session_id FROM messages ORDER BY 1";
+        let query =
+            "SELECT id FROM sessions UNION SELECT DISTINCT session_id FROM messages ORDER BY 1";
         let read = || -> rusqlite::Result<Vec<String>> {
             let mut statement = self.connection.prepare(query)?;
             let ids = statement.query_map([], |row| Ok(text(row.get_ref(0)?)))?;
@@ -123,7 +124,8 @@ impl Database {
                      ELSE created_timestamp END, id";
         let read = || -> rusqlite::Result<Vec<u64>> {
             let mut statement = self.connection.prepare(query)?;
-            let rows = statement.query_map([id], |row| Ok(row.get::<_, i64>(0)?.cast_unsigned()))?;
+            let rows =
+                statement.query_map([id], |row| Ok(row.get::<_, i64>(0)?.cast_unsigned()))?;
             rows.collect()
         };
         read().map_err(|error| self.failed(&error))
@@ -145,12 +147,15 @@ impl Database {
             let mut statement = self.connection.prepare_cached(query)?;
             let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
             statement.query_row([row.cast_signed()], |row| {
-                let value = |(at, name): (usize, &String)| Ok((name.clone(), value(row.get_ref(at)?)));
+                let value =
+                    |(at, name): (usize, &String)| Ok((name.clone(), value(row.get_ref(at)?)));
                 names.iter().enumerate().map(value).collect()
             })
         };
         let columns = read().map_err(|error| match error {
-            rusqlite::Error::QueryReturnedNoRows => StoreError::Changed { file: self.file.clone() }.into(),
+            rusqlite::Error::QueryReturnedNoRows => {
+                StoreError::Changed { file: self.file.clone() }.into()
+            }
             error => self.failed(&error),
         })?;
         let mut members: Vec<(String, Tree)> = Vec::new();
@@ -173,7 +178,9 @@ fn text(value: ValueRef<'_>) -> String {
         ValueRef::Null => String::new(),
         ValueRef::Integer(number) => number.to_string(),
         ValueRef::Real(number) => number.to_string(),
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            String::from_utf8_lossy(bytes).into_owned()
+        }
     }
 }
 
