@@ -241,7 +241,10 @@ impl Checker<'_> {
         let read = match path.as_str().rsplit_once('.') {
             Some((_, "jsonl" | "ndjson")) => Checker::lines,
             Some((_, "json")) => Checker::document,
-            _ if is_foreign_name(path) => return drop(self.foreign(path)),
+            _ if is_foreign_name(path) => {
+                self.foreign(path);
+                return;
+            }
             _ => return,
         };
         self.watch.file(path);
