@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::campaign::{self, Campaign, CampaignError};
 use crate::chatlog::{Chats, ChatsError, Fold};
+use crate::export::{Exports, ExportsError, One};
 use crate::files;
 use crate::game::{self, Game, GameError, Task};
 use crate::homes::{Homes, HomesError};
@@ -42,6 +43,11 @@ enum Command {
     /// Fold a chat log and print the peak of memory; `chatlog` starts this
     #[command(hide = true)]
     ChatlogFold(Fold),
+    /// Measure how long a long chat log takes in every format, and how much memory
+    Export(Exports),
+    /// Export a chat log and print what it took; `export` starts this
+    #[command(hide = true)]
+    ExportOne(One),
     /// Measure how long it takes to list the sessions of an agent's home
     Homes(Homes),
     /// Measure what a turn of a campaign costs, and whether that grows with the campaign
@@ -107,6 +113,9 @@ pub(crate) enum CliError {
     /// The chat logs could not be measured.
     #[error(transparent)]
     Chats(#[from] ChatsError),
+    /// There is no report about exports.
+    #[error(transparent)]
+    Exports(#[from] ExportsError),
     /// The home could not be measured.
     #[error(transparent)]
     Homes(#[from] HomesError),
@@ -135,6 +144,8 @@ impl Cli {
             Command::Save(save) => save.execute(out, progress),
             Command::Game(game) => Ok(game.execute(out, progress)?),
             Command::Chatlog(chats) => Ok(chats.execute(out, progress)?),
+            Command::Export(exports) => Ok(exports.execute(out, progress)?),
+            Command::ExportOne(one) => Ok(writeln!(out, "{}", one.execute()?)?),
             Command::ChatlogFold(fold) => {
                 let peak = fold.execute()?;
                 Ok(writeln!(out, "{}", peak.map_or_else(String::new, |peak| peak.to_string()))?)

@@ -128,7 +128,7 @@ fn pictures(bytes: usize) -> String {
 }
 
 impl Scan {
-    pub(crate) fn execute(&self, out: &mut impl Write) -> Result<(), ScanError> {
+    pub(crate) fn execute(&self, out: &mut dyn Write) -> Result<(), ScanError> {
         let bytes = usize::try_from(self.megabytes).unwrap_or(1) * 1_000_000;
         let mut secrets = 0;
         let lines = talk(bytes, &mut secrets);

@@ -267,7 +267,12 @@ impl Context {
         }
         let is_agent = matches!(name, Some("codelia" | "linggen"));
         if is_agent {
-            return Ok(vec![Source::own(&self.root_dir()?)]);
+            let mut sources = vec![Source::own(&self.root_dir()?)];
+            let all = self.all_sources().unwrap_or_default().into_iter();
+            sources.extend(
+                all.filter(|source| source.origin == Origin::Added && source.is_wanted(name)),
+            );
+            return Ok(sources);
         }
         let mut sources = self.all_sources()?;
         sources.retain(|source| source.is_wanted(name));

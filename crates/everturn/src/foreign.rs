@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::layout::{Layout, LayoutError, Reader};
 use crate::names::FilePath;
 use crate::store::{Store, StoreError};
@@ -44,17 +44,69 @@ use fetch::{Fetch, Window};
 use record::Draft;
 use survey::Survey;
 
-/// The layouts of other programs.
-pub(crate) static LAYOUTS: &[&dyn Layout] = &[
-    &Foreign(&claude::ClaudeCode),
-    &Foreign(&codex::Codex),
-    &Foreign(&gemini::GeminiCli),
-    &Foreign(&sillytavern::SillyTavern),
-    &Foreign(&pi::Pi),
-    &Foreign(&opencode::OpenCode),
-    &Foreign(&goose::Goose),
-    &Foreign(&aider::Aider),
-];
+macro_rules! registry {
+    ($($format:expr,)*) => {
+        /// The layouts of other programs.
+        pub(crate) static LAYOUTS: &[&dyn Layout] = &[$(&Foreign(&$format),)*];
+
+        /// The same, to be asked about files of which nothing is known.
+        static KNOWERS: &[&dyn Knower] = &[$(&Foreign(&$format),)*];
+    };
+}
+
+registry! {
+    claude::ClaudeCode,
+    codex::Codex,
+    gemini::GeminiCli,
+    sillytavern::SillyTavern,
+    pi::Pi,
+    opencode::OpenCode,
+    goose::Goose,
+    aider::Aider,
+}
+
+/// Looks into a file of which nothing is known.
+trait Knower: Send + Sync {
+    /// The sessions of a file that begins like this.
+    fn sessions(
+        &self,
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+        head: &glance::Head,
+    ) -> Result<Vec<Survey>, LayoutError>;
+}
+
+/// What a check finds in a file of another program.
+pub(crate) struct Checked {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) records: u64,
+}
+
+/// Checks a file, if it is a session of another program.
+pub(crate) fn check_file(
+    store: &Arc<dyn Store>,
+    file: &FilePath,
+) -> Result<Option<Checked>, LayoutError> {
+    let head = glance::Head::read(store, file)?;
+    for knower in KNOWERS {
+        let surveys = knower.sessions(store, file, &head)?;
+        if surveys.is_empty() {
+            continue;
+        }
+        let mut checked = Checked { findings: Vec::new(), records: 0 };
+        for survey in surveys {
+            checked.records += survey.counts.kept + survey.counts.repaired;
+            // Other documents of the session are looked at by themselves.
+            let is_ours = |finding: &Finding| {
+                finding.file == *file || matches!(finding.code, Code::OrphanPart | Code::OrphanCall)
+            };
+            let found = survey.findings.into_iter().chain(survey.remarks).filter(is_ours);
+            checked.findings.extend(found);
+        }
+        return Ok(Some(checked));
+    }
+    Ok(None)
+}
 
 /// Whether a file belongs to a program, going by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,6 +225,21 @@ impl<F: Format> Foreign<F> {
             Fit::No => Ok(false),
             Fit::Perhaps => Ok(self.0.knows(path, &glance::Head::read(store, path)?)),
         }
+    }
+}
+
+impl<F: Format> Knower for Foreign<F> {
+    fn sessions(
+        &self,
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+        head: &glance::Head,
+    ) -> Result<Vec<Survey>, LayoutError> {
+        if self.0.fits(file) == Fit::No || !self.0.knows(file, head) {
+            return Ok(Vec::new());
+        }
+        let places = self.0.places(store, file)?;
+        places.iter().map(|place| self.0.survey(store, place)).collect()
     }
 }
 

@@ -38,6 +38,7 @@
 //! - [`chatlog`]: chat logs of messages, tool snapshots and marks.
 //! - [`chatlog_import`]: chat logs out of the database of the program that plays them.
 //! - [`linggen`]: the home of a coding agent: projects, sessions, runs, missions, plans.
+//! - `foreign`: sessions of other programs, which are only read: [`layout::FOREIGN`].
 //! - [`check`]: what is wrong with the files of a directory.
 
 #[cfg(not(unix))]

@@ -8,6 +8,8 @@ mod campaigns;
 mod check;
 mod codelia;
 mod everturn;
+mod exports;
+mod foreign;
 mod kills;
 mod large;
 mod narrator;

@@ -54,8 +54,8 @@ pub(super) struct Surveyor {
     pub(super) survey: Survey,
     ids: HashMap<Key, u32>,
     /// Calls that nobody has answered yet, and answers to calls that were not seen yet.
-    calls: HashMap<Key, u32>,
-    answers: HashMap<Key, u32>,
+    calls: HashMap<Key, Vec<u32>>,
+    answers: HashMap<Key, Vec<u32>>,
     quarantined: u64,
     /// The newer versions of records that stand apart.
     newer: HashMap<u32, u32>,
@@ -282,19 +282,13 @@ impl Surveyor {
     /// Notes which calls are open. Whoever answers may be written before whoever asks.
     fn note_calls(&mut self, number: u32, look: &Look) {
         for call in look.drafts.iter().filter_map(|draft| draft.call.as_ref()) {
-            match call {
-                Call::Made(id) => {
-                    let key = Key::of(id);
-                    if self.answers.remove(&key).is_none() {
-                        self.calls.insert(key, number);
-                    }
-                }
-                Call::Answered(id) => {
-                    let key = Key::of(id);
-                    if self.calls.remove(&key).is_none() {
-                        self.answers.insert(key, number);
-                    }
-                }
+            let (id, own, others) = match call {
+                Call::Made(id) => (id, &mut self.calls, &mut self.answers),
+                Call::Answered(id) => (id, &mut self.answers, &mut self.calls),
+            };
+            let key = Key::of(id);
+            if others.get_mut(&key).and_then(Vec::pop).is_none() {
+                own.entry(key).or_default().push(number);
             }
         }
     }
@@ -361,8 +355,10 @@ impl Surveyor {
 
     fn report_calls(&mut self) {
         let mut odd: Vec<(u32, &str)> = Vec::new();
-        odd.extend(self.calls.values().map(|at| (*at, "a tool was called and never answered")));
-        odd.extend(self.answers.values().map(|at| (*at, "a tool answered that nobody called")));
+        let open = |of: &HashMap<Key, Vec<u32>>| of.values().flatten().copied().collect::<Vec<_>>();
+        let (calls, answers) = (open(&self.calls), open(&self.answers));
+        odd.extend(calls.into_iter().map(|at| (at, "a tool was called and never answered")));
+        odd.extend(answers.into_iter().map(|at| (at, "a tool answered that nobody called")));
         odd.sort_unstable();
         for (number, message) in odd {
             self.remark(number, Code::OrphanCall, message.to_owned());
@@ -370,9 +366,19 @@ impl Surveyor {
     }
 }
 
-/// The beginning of a text, on one line.
+/// What stands between two tags in a text.
+fn between<'t>(text: &'t str, tag: &str) -> Option<&'t str> {
+    let (_, rest) = text.split_once(&format!("<{tag}>"))?;
+    Some(rest.split_once(&format!("</{tag}>"))?.0)
+}
+
+/// The beginning of a text, on one line. Of a command, its name and what follows it.
 pub(super) fn title(text: &str) -> Option<String> {
     let start: String = text.chars().take(TITLE_LENGTH * 8).collect();
+    let start = match between(&start, "command-name") {
+        Some(name) => format!("{name} {}", between(&start, "command-args").unwrap_or_default()),
+        None => start,
+    };
     let line = start.split_whitespace().collect::<Vec<_>>().join(" ");
     let title: String = line.chars().take(TITLE_LENGTH).collect();
     match (title.is_empty(), title.len() < line.len()) {

@@ -118,8 +118,10 @@ impl Database {
 
     /// The numbers of the rows of a session's messages, in their order.
     pub(super) fn message_rows(&self, id: &str) -> Result<Vec<u64>, LayoutError> {
-        let query =
-            "SELECT rowid FROM messages WHERE session_id = ?1 ORDER BY created_timestamp, id";
+        // Some versions count seconds, some milliseconds, and a session may have been written by both.
+        let query = "SELECT rowid FROM messages WHERE session_id = ?1 ORDER BY \
+                     CASE WHEN created_timestamp > 10000000000 THEN created_timestamp / 1000 \
+                     ELSE created_timestamp END, id";
         let read = || -> rusqlite::Result<Vec<u64>> {
             let mut statement = self.connection.prepare(query)?;
             let rows =
