@@ -19,6 +19,7 @@ use crate::report::json;
 use crate::report::summary::{Report, ScenarioReport, Summary};
 use crate::report::table;
 use crate::run::{self, RunError};
+use crate::secrets::{Scan, ScanError};
 use crate::workload::Workload;
 
 /// Everturn beside its peers, measured in one run.
@@ -52,6 +53,8 @@ enum Command {
     /// Measure what a turn of a campaign costs, and whether that grows with the campaign
     #[command(after_long_help = campaign::JSON_SHAPE)]
     Campaign(Campaign),
+    /// Measure how fast a text is looked through for keys, tokens and passwords
+    Scan(Scan),
     /// Do one operation and print the peak of memory; `game` starts this
     #[command(hide = true)]
     GameMemory(Task),
@@ -119,6 +122,9 @@ pub(crate) enum CliError {
     /// The campaign could not be measured.
     #[error(transparent)]
     Campaign(#[from] CampaignError),
+    /// Nothing could be looked through.
+    #[error(transparent)]
+    Scan(#[from] ScanError),
     /// The operation whose memory was to be measured failed.
     #[error("the operation failed")]
     Memory(#[source] PeerError),
@@ -146,6 +152,7 @@ impl Cli {
             }
             Command::Homes(homes) => Ok(homes.execute(out, progress)?),
             Command::Campaign(campaign) => Ok(campaign.execute(out, progress)?),
+            Command::Scan(scan) => Ok(scan.execute(out)?),
             Command::GameMemory(task) => {
                 let peak = task.execute().map_err(CliError::Memory)?;
                 Ok(writeln!(out, "{}", peak.map_or_else(String::new, |peak| peak.to_string()))?)

@@ -19,6 +19,7 @@ mod campaign;
 mod chatlog;
 mod export;
 mod homes;
+mod secrets;
 
 mod machine;
 mod report;

@@ -5,6 +5,7 @@
 
 mod append;
 mod archive;
+mod branches;
 mod campaign;
 mod check;
 mod commit;
@@ -25,6 +26,7 @@ mod mission;
 mod new;
 mod pause;
 mod permissions;
+mod pin;
 mod plan;
 mod play;
 mod project;
@@ -34,17 +36,24 @@ mod repair;
 mod replay;
 mod restore;
 mod resume;
+mod retention;
 mod rewind;
 mod run;
 mod scan;
 mod scene;
+mod scrub;
+mod seal;
 mod settings;
 mod show;
 mod snapshot;
+mod sources;
 mod state;
+mod stats;
 mod trash;
 mod unarchive;
 mod undo;
+mod unpin;
+mod verify;
 
 use std::path::PathBuf;
 
@@ -90,11 +99,14 @@ registry! {
     Append => append,
     Edit => edit,
     Regenerate => regenerate,
+    Sources => sources,
     Ls => ls,
     Show => show,
     State => state,
     Diff => diff,
     Replay => replay,
+    Branches => branches,
+    Stats => stats,
     Export => export,
     Context => context,
     Scene => scene,
@@ -113,6 +125,9 @@ registry! {
     Trash => trash,
     Restore => restore,
     Purge => purge,
+    Retention => retention,
+    Pin => pin,
+    Unpin => unpin,
     Config => config,
     Credentials => credentials,
     Run => run,
@@ -123,6 +138,9 @@ registry! {
     Check => check,
     Repair => repair,
     Scan => scan,
+    Scrub => scrub,
+    Seal => seal,
+    Verify => verify,
     Import => import,
     Commit => commit,
     Completions => completions,

@@ -1,4 +1,6 @@
-//! Finding the session that the user means, in the root that the user means.
+//! The roots and sessions that the user means, open for reading or writing.
+
+mod lookup;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,8 +11,8 @@ use everturn::disk::RealDisk;
 use everturn::finding::{Code, Finding};
 use everturn::layout::{self, Editor, Layout, LayoutError, Reader};
 use everturn::names::FilePath;
-use everturn::store::{FileStore, OWN_DIR, Options, Store, StoreError};
-use everturn::view::{Mark, Place, Summary};
+use everturn::store::{FileStore, Options, Store, StoreError};
+use everturn::view::{Mark, Place};
 
 use crate::commands::Context;
 use crate::error::Error;
@@ -18,8 +20,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::{faults, homes, settings};
 
-/// How many names a hint lists.
-const NAMES_IN_HINT: usize = 8;
+pub(crate) use lookup::{Candidate, Chosen, Listed};
 
 /// What a command wants to do with a root.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,10 +32,12 @@ pub(crate) enum Access {
 }
 
 /// A root that is open.
+#[derive(Clone)]
 pub(crate) struct Root {
     /// As the user would write it.
     pub(crate) path: PathBuf,
     files: Arc<FileStore>,
+    access: Access,
 }
 
 /// A session that was found.
@@ -120,7 +123,7 @@ pub(crate) fn turn_meant(reader: &dyn Reader, name: &str) -> Result<u64, Error> 
 }
 
 impl Root {
-    fn open(path: &Path, access: Access) -> Result<Root, Error> {
+    pub(crate) fn open(path: &Path, access: Access) -> Result<Root, Error> {
         let failed = |cause| {
             Error::new(Exit::Request, format!("cannot open the root {}", path.display()))
                 .caused_by(cause)
@@ -131,13 +134,13 @@ impl Root {
             Access::Read => FileStore::open_read_only(disk)?,
             Access::Write => FileStore::open(disk, Options::new(settings::holder()))?,
         };
-        Ok(Root { path: path.to_owned(), files: Arc::new(files) })
+        Ok(Root { path: path.to_owned(), files: Arc::new(files), access })
     }
 
     /// Opens a root for writing that is made if need be.
     pub(crate) fn create(path: &Path) -> Result<Root, Error> {
         let files = faults::open_store(path)?;
-        Ok(Root { path: path.to_owned(), files: Arc::new(files) })
+        Ok(Root { path: path.to_owned(), files: Arc::new(files), access: Access::Write })
     }
 
     pub(crate) fn store(&self) -> Arc<dyn Store> {
@@ -181,6 +184,15 @@ impl Root {
 }
 
 impl Found {
+    /// The session with its root open for what is wanted. What belongs to other programs is never opened for writing.
+    fn with(self, access: Access) -> Result<Found, Error> {
+        if access == Access::Read || self.layout.is_foreign() || self.root.access == access {
+            return Ok(self);
+        }
+        let root = Root::open(&self.root.path, access)?;
+        Ok(Found { root, ..self })
+    }
+
     /// Something that went wrong with the session, with the next command where data are damaged.
     pub(crate) fn failed(&self, error: LayoutError) -> Error {
         let damaged = matches!(error, LayoutError::Damaged { .. });
@@ -193,9 +205,10 @@ impl Found {
 impl Context {
     /// The layouts to look at.
     pub(crate) fn layouts(&self) -> Vec<&'static dyn Layout> {
-        let wanted =
-            |layout: &&dyn Layout| self.layout.as_deref().is_none_or(|name| name == layout.name());
-        layout::ALL.iter().copied().filter(|layout| wanted(layout)).collect()
+        match &self.layout {
+            Some(name) => layout::find(name).into_iter().collect(),
+            None => layout::ALL.to_vec(),
+        }
     }
 
     /// A command of ours that works on the same root.
@@ -227,6 +240,21 @@ impl Context {
         Ok((found, reader))
     }
 
+    /// Opens a session for reading, along one of its branches if one is named.
+    pub(crate) fn read_along(
+        &self,
+        name: &str,
+        branch: Option<&str>,
+    ) -> Result<(Found, Box<dyn Reader>), Error> {
+        let (found, reader) = self.read(name)?;
+        let Some(branch) = branch else { return Ok((found, reader)) };
+        let along = reader.along(branch).map_err(|error| {
+            let list = format!("branches {name}");
+            found.failed(error).hint(self.next_command(&list))
+        })?;
+        Ok((found, along))
+    }
+
     /// Becomes the writer of a session.
     pub(crate) fn edit(&self, name: &str) -> Result<(Found, Box<dyn Editor>), Error> {
         self.edit_within(name, Duration::ZERO)
@@ -248,6 +276,10 @@ impl Context {
 
     /// Opens the root for writing.
     pub(crate) fn root_to_write(&self) -> Result<Root, Error> {
+        let layout = self.layout.as_deref().and_then(layout::find);
+        if let Some(layout) = layout.filter(|layout| layout.is_foreign()) {
+            return Err(layout.not_offered("changes of any kind").into());
+        }
         Root::open(&self.root_dir()?, Access::Write)
     }
 
@@ -262,175 +294,4 @@ impl Context {
     pub(crate) fn find_to_write(&self, name: &str) -> Result<Found, Error> {
         self.find(name, Access::Write)
     }
-
-    /// The session that `name` means: an id, the beginning of one, a path, or `latest`.
-    fn find(&self, name: &str, access: Access) -> Result<Found, Error> {
-        let is_path = name.contains('/') || Path::new(name).is_absolute();
-        if is_path && self.root.is_none() {
-            return self.find_around(Path::new(name), access);
-        }
-        let root = Root::open(&self.root_dir()?, access)?;
-        let (candidates, findings) = self.places(&root)?;
-        let chosen = match name {
-            "latest" => self.latest(&root)?,
-            path if is_path => choose(candidates, |place| is_at(&root, path, place)),
-            id => choose_by_id(candidates, id),
-        };
-        match chosen {
-            Chosen::One(layout, place) => Ok(Found { root, layout, place }),
-            Chosen::Several(places) => Err(ambiguous(name, &places)),
-            Chosen::None(others) => {
-                // The session may be where nobody could look.
-                report(&findings);
-                Err(self.unknown(name, &root, &others))
-            }
-        }
-    }
-
-    /// The session at a path whose root is one of the directories above it.
-    fn find_around(&self, path: &Path, access: Access) -> Result<Found, Error> {
-        let missing = |cause| {
-            Error::new(Exit::Request, format!("there is no session {}", path.display()))
-                .caused_by(cause)
-                .hint("everturn ls")
-        };
-        let real = path.canonicalize().map_err(missing)?;
-        // A directory that is known as a root comes first; a file in `chats` belongs to the root above it.
-        let mut dirs: Vec<&Path> = real.ancestors().filter(|dir| dir.is_dir()).collect();
-        dirs.sort_by_key(|dir| (!dir.join(OWN_DIR).join("wal").is_dir(), dir.ends_with("chats")));
-        for dir in dirs {
-            let root = Root::open(dir, Access::Read)?;
-            let (candidates, _) = self.places(&root)?;
-            let at = |place: &Place| is_at(&root, &real.to_string_lossy(), place);
-            if let Chosen::One(layout, place) = choose(candidates, at) {
-                let root = Root::open(dir, access)?;
-                return Ok(Found { root, layout, place });
-            }
-        }
-        Err(Error::new(Exit::Request, format!("{} is no session", path.display()))
-            .hint("everturn ls --root DIR lists those of a root"))
-    }
-
-    /// Every session of the root, with what could not be looked at.
-    fn places(&self, root: &Root) -> Result<(Vec<Candidate>, Vec<Finding>), Error> {
-        let (mut candidates, mut findings) = (Vec::new(), Vec::new());
-        for layout in self.layouts() {
-            let found = layout.places(&root.store())?;
-            candidates.extend(found.places.into_iter().map(|place| (layout, place)));
-            findings.extend(found.findings);
-        }
-        Ok((candidates, findings))
-    }
-
-    /// The summaries of every session of the root, with what could not be looked at.
-    pub(crate) fn summaries(&self, root: &Root) -> Result<(Vec<Summary>, Vec<Finding>), Error> {
-        let (mut summaries, mut findings) = (Vec::new(), Vec::new());
-        for layout in self.layouts() {
-            let (found, noticed) = layout.list(&root.store())?;
-            summaries.extend(found);
-            findings.extend(noticed);
-        }
-        newest_first(&mut summaries);
-        Ok((summaries, findings))
-    }
-
-    /// Adds what a list by names alone does not tell, to summaries that are to be shown.
-    pub(crate) fn complete(&self, root: &Root, summaries: &mut [Summary]) {
-        for summary in summaries.iter_mut() {
-            let layout = layout::find(summary.layout).filter(|layout| layout.lists_names_only());
-            let Some(layout) = layout else { continue };
-            let told = layout.summary(&root.store(), &summary.place);
-            *summary = told.unwrap_or_else(|error| layout.unreadable(&summary.place, &error));
-        }
-        newest_first(summaries);
-    }
-
-    fn latest(&self, root: &Root) -> Result<Chosen, Error> {
-        let (summaries, _) = self.summaries(root)?;
-        let newest = summaries.into_iter().find(|summary| summary.updated.is_some());
-        Ok(match newest.and_then(|new| Some((layout::find(new.layout)?, new.place))) {
-            Some((layout, place)) => Chosen::One(layout, place),
-            None => Chosen::None(Vec::new()),
-        })
-    }
-
-    fn unknown(&self, name: &str, root: &Root, others: &[Candidate]) -> Error {
-        let place = root.path.display();
-        if others.is_empty() {
-            let new = self.next_command("new game");
-            return Error::new(Exit::Request, format!("there are no sessions in {place}"))
-                .hint(new);
-        }
-        let names = listed(others.iter().map(|(_, place)| place.id.clone()));
-        Error::new(Exit::Request, format!("there is no session {name:?} in {place}"))
-            .hint(format!("there are {names}; {} says more", self.next_command("ls")))
-    }
-}
-
-/// The last one to be changed comes first.
-fn newest_first(summaries: &mut [Summary]) {
-    summaries.sort_by(|a, b| (b.updated, &a.place).cmp(&(a.updated, &b.place)));
-}
-
-type Candidate = (&'static dyn Layout, Place);
-
-enum Chosen {
-    One(&'static dyn Layout, Place),
-    Several(Vec<Candidate>),
-    /// None of these.
-    None(Vec<Candidate>),
-}
-
-fn choose(candidates: Vec<Candidate>, wanted: impl Fn(&Place) -> bool) -> Chosen {
-    let (mut fit, others): (Vec<_>, Vec<_>) =
-        candidates.into_iter().partition(|(_, place)| wanted(place));
-    match (fit.pop(), fit.is_empty()) {
-        (None, _) => Chosen::None(others),
-        (Some((layout, place)), true) => Chosen::One(layout, place),
-        (Some(last), false) => {
-            fit.push(last);
-            Chosen::Several(fit)
-        }
-    }
-}
-
-/// The session with this id, otherwise the one whose id begins like this.
-fn choose_by_id(candidates: Vec<Candidate>, id: &str) -> Chosen {
-    match choose(candidates, |place| place.id == id) {
-        Chosen::None(others) => choose(others, |place| place.id.starts_with(id)),
-        chosen => chosen,
-    }
-}
-
-/// Whether a path that the user has written leads to a session, or into it.
-fn is_at(root: &Root, path: &str, place: &Place) -> bool {
-    let real = |path: &Path| path.canonicalize().ok();
-    let way = match (real(Path::new(path)), real(&root.path)) {
-        (Some(path), Some(root)) => {
-            path.strip_prefix(&root).map(|way| way.to_string_lossy().into_owned()).ok()
-        }
-        _ => None,
-    };
-    let way = FilePath::parse(way.as_deref().unwrap_or(path).trim_end_matches('/'));
-    way.is_ok_and(|way| way.is_within(&place.path))
-}
-
-fn ambiguous(name: &str, places: &[Candidate]) -> Error {
-    let same = places.iter().all(|(_, place)| place.id == name);
-    let names = places.iter().map(|(_, place)| match same {
-        true => place.path.to_string(),
-        false => place.id.clone(),
-    });
-    Error::new(Exit::Request, format!("{name:?} means {} sessions", places.len()))
-        .hint(format!("name one of {}", listed(names)))
-}
-
-/// The first few names, sorted.
-fn listed(names: impl Iterator<Item = String>) -> String {
-    let mut names: Vec<String> = names.collect();
-    names.sort();
-    let more = names.len().saturating_sub(NAMES_IN_HINT);
-    names.truncate(NAMES_IN_HINT);
-    let names = names.join(", ");
-    if more == 0 { names } else { format!("{names} and {more} more") }
 }

@@ -1,9 +1,9 @@
 //! What is wrong with the files of a directory, whatever program they belong to.
 //!
 //! Files named `*.jsonl` and `*.ndjson` are read as lines, files named `*.json` as documents; others are
-//! left alone. Where a directory is that of a session, a campaign, a project or plans, or a file is a chat log, what
-//! they say is looked at, too. Nothing is written, nothing stops at the first finding, and memory does not grow with
-//! the files.
+//! left alone. Where a directory is that of a session, a campaign, a project or plans, or a file is a chat log or a
+//! session of another program, what they say is looked at, too. Nothing is written, nothing stops at the first finding,
+//! and memory does not grow with the files, apart from a few numbers for each record of another program.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -17,6 +17,7 @@ use crate::codelia;
 use crate::disk::{Access, Disk, DiskFile, Kind, read_all};
 use crate::document::Document;
 use crate::finding::{Code, Finding, Severity};
+use crate::foreign;
 use crate::game;
 use crate::lines::{Item, LARGEST_TEXT, Scan, Source};
 use crate::linggen;
@@ -93,6 +94,13 @@ fn is_own_dir(disk: &dyn Disk, dir: &FilePath) -> bool {
         disk.stat(path).is_ok_and(|stat| stat.is_some_and(|stat| stat.kind == Kind::Dir))
     };
     dir.name().is_some_and(|name| name.as_str() == OWN_DIR) && logs.is_ok_and(|logs| is_dir(&logs))
+}
+
+/// Whether other programs keep sessions in files of this name, which are neither lines nor documents.
+fn is_foreign_name(path: &FilePath) -> bool {
+    let name = path.name();
+    let name = name.as_ref().map_or("", |name| name.as_str());
+    matches!(name, ".aider.chat.history.md" | "sessions.db")
 }
 
 struct Checker<'a> {
@@ -233,11 +241,15 @@ impl Checker<'_> {
         let read = match path.as_str().rsplit_once('.') {
             Some((_, "jsonl" | "ndjson")) => Checker::lines,
             Some((_, "json")) => Checker::document,
+            _ if is_foreign_name(path) => {
+                self.foreign(path);
+                return;
+            }
             _ => return,
         };
         self.watch.file(path);
         self.checked.files += 1;
-        if self.chat_log(path) {
+        if self.chat_log(path) || self.foreign(path) {
             return;
         }
         let done = self.disk.open(path, Access::Read).and_then(|file| read(self, path, &*file));
@@ -255,6 +267,15 @@ impl Checker<'_> {
         let Ok((findings, records)) = chatlog::check_log(&self.store, path) else { return false };
         self.checked.records += records;
         findings.into_iter().for_each(|finding| self.report(finding));
+        true
+    }
+
+    /// Looks at a file as a session of another program, if it is one.
+    fn foreign(&mut self, path: &FilePath) -> bool {
+        // What cannot be read as a session is looked at as whatever else it is, and says there why.
+        let Ok(Some(checked)) = foreign::check_file(&self.store, path) else { return false };
+        self.checked.records += checked.records;
+        checked.findings.into_iter().for_each(|finding| self.report(finding));
         true
     }
 

@@ -11,12 +11,20 @@
 //!
 //! Invariant: nothing here writes. Every record is in exactly one line, or is a finding.
 
+mod aider;
 mod blocks;
 mod claude;
+mod codex;
+mod element;
 mod fetch;
+mod gemini;
 mod glance;
+mod goose;
+mod opencode;
+mod pi;
 mod reader;
 mod record;
+mod sillytavern;
 mod survey;
 mod walk;
 mod weave;
@@ -25,7 +33,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::layout::{Layout, LayoutError, Reader};
 use crate::names::FilePath;
 use crate::store::{Store, StoreError};
@@ -36,8 +44,69 @@ use fetch::{Fetch, Window};
 use record::Draft;
 use survey::Survey;
 
-/// The layouts of other programs.
-pub(crate) static LAYOUTS: &[&dyn Layout] = &[&Foreign(&claude::ClaudeCode)];
+macro_rules! registry {
+    ($($format:expr,)*) => {
+        /// The layouts of other programs.
+        pub(crate) static LAYOUTS: &[&dyn Layout] = &[$(&Foreign(&$format),)*];
+
+        /// The same, to be asked about files of which nothing is known.
+        static KNOWERS: &[&dyn Knower] = &[$(&Foreign(&$format),)*];
+    };
+}
+
+registry! {
+    claude::ClaudeCode,
+    codex::Codex,
+    gemini::GeminiCli,
+    sillytavern::SillyTavern,
+    pi::Pi,
+    opencode::OpenCode,
+    goose::Goose,
+    aider::Aider,
+}
+
+/// Looks into a file of which nothing is known.
+trait Knower: Send + Sync {
+    /// The sessions of a file that begins like this.
+    fn sessions(
+        &self,
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+        head: &glance::Head,
+    ) -> Result<Vec<Survey>, LayoutError>;
+}
+
+/// What a check finds in a file of another program.
+pub(crate) struct Checked {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) records: u64,
+}
+
+/// Checks a file, if it is a session of another program.
+pub(crate) fn check_file(
+    store: &Arc<dyn Store>,
+    file: &FilePath,
+) -> Result<Option<Checked>, LayoutError> {
+    let head = glance::Head::read(store, file)?;
+    for knower in KNOWERS {
+        let surveys = knower.sessions(store, file, &head)?;
+        if surveys.is_empty() {
+            continue;
+        }
+        let mut checked = Checked { findings: Vec::new(), records: 0 };
+        for survey in surveys {
+            checked.records += survey.counts.kept + survey.counts.repaired;
+            // Other documents of the session are looked at by themselves.
+            let is_ours = |finding: &Finding| {
+                finding.file == *file || matches!(finding.code, Code::OrphanPart | Code::OrphanCall)
+            };
+            let found = survey.findings.into_iter().chain(survey.remarks).filter(is_ours);
+            checked.findings.extend(found);
+        }
+        return Ok(Some(checked));
+    }
+    Ok(None)
+}
 
 /// Whether a file belongs to a program, going by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +124,12 @@ trait Format: Send + Sync + 'static {
 
     /// How many directories deep its files are, seen from the directory that it calls its own.
     const DEPTH: usize;
+
+    /// Whether sessions may be in a directory.
+    fn enters(&self, dir: &FilePath) -> bool {
+        let _ = dir;
+        true
+    }
 
     /// Whether a file is one of its sessions, going by its path below the root.
     fn fits(&self, path: &FilePath) -> Fit;
@@ -88,6 +163,11 @@ trait Format: Send + Sync + 'static {
         files: &[FilePath],
     ) -> Result<Box<dyn Fetch>, LayoutError> {
         Ok(Box::new(Window::new(store, files)))
+    }
+
+    /// A record as it is shown, where it holds others that are shown by themselves.
+    fn shown(&self, record: Tree) -> Tree {
+        record
     }
 
     /// The id of a record.
@@ -148,6 +228,21 @@ impl<F: Format> Foreign<F> {
     }
 }
 
+impl<F: Format> Knower for Foreign<F> {
+    fn sessions(
+        &self,
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+        head: &glance::Head,
+    ) -> Result<Vec<Survey>, LayoutError> {
+        if self.0.fits(file) == Fit::No || !self.0.knows(file, head) {
+            return Ok(Vec::new());
+        }
+        let places = self.0.places(store, file)?;
+        places.iter().map(|place| self.0.survey(store, place)).collect()
+    }
+}
+
 impl<F: Format> Layout for Foreign<F> {
     fn name(&self) -> &'static str {
         F::NAME
@@ -171,7 +266,8 @@ impl<F: Format> Layout for Foreign<F> {
     }
 
     fn places(&self, store: &Arc<dyn Store>) -> Result<Places, LayoutError> {
-        let walked = walk::walk(store, F::DEPTH, |path| self.0.fits(path))?;
+        let walked =
+            walk::walk(store, F::DEPTH, |dir| self.0.enters(dir), |path| self.0.fits(path))?;
         let mut places = Places { places: Vec::new(), findings: walked.findings };
         for (path, fit) in walked.files {
             let found = self.is_ours(store, &path, fit).and_then(|is| match is {

@@ -38,6 +38,7 @@ use crate::belongings::Belongings;
 use crate::disk::Kind;
 use crate::finding::{Code, Finding};
 use crate::names::FilePath;
+use crate::overlay::Changes;
 use crate::repairs::Repair;
 use crate::store::Store;
 use crate::tree::Tree;
@@ -152,7 +153,7 @@ pub trait Layout: Send + Sync {
     /// place.
     fn evidence(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
         let files = everything_at(store, &place.path)?;
-        Ok(Evidence { summary: files.clone(), entries: files })
+        Ok(Evidence { summary: files.clone(), entries: files, log: None })
     }
 
     /// Opens a session for reading.
@@ -248,6 +249,41 @@ pub trait Layout: Send + Sync {
         Ok(Belongings::of(place))
     }
 
+    /// Where a session would be that is in an archive, if `place` is one.
+    fn shelved(&self, place: &Place) -> Option<Place> {
+        let _ = place;
+        None
+    }
+
+    /// A name of a session that it keeps when it is paused, completed or archived, and that no other has.
+    fn lasting_name(&self, place: &Place) -> String {
+        place.path.to_string()
+    }
+
+    /// Makes true again what follows from files of the session at `root` that are about to get new contents:
+    /// checksums, indexes.
+    fn follow(
+        &self,
+        store: &Arc<dyn Store>,
+        root: &FilePath,
+        changes: &mut Changes,
+    ) -> Result<(), LayoutError> {
+        let _ = (store, root, changes);
+        Ok(())
+    }
+
+    /// Tells an index that no commit writes what the files of a session say by now.
+    fn retell(&self, store: &Arc<dyn Store>, place: &Place) -> Result<(), LayoutError> {
+        let _ = (store, place);
+        Ok(())
+    }
+
+    /// Overwrites what such an index remembers of what it was told before.
+    fn forget(&self, store: &Arc<dyn Store>, place: &Place) -> Result<(), LayoutError> {
+        let _ = (store, place);
+        Ok(())
+    }
+
     /// What sessions of this kind are in the trash.
     fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {
         let _ = store;
@@ -293,6 +329,17 @@ pub trait Layout: Send + Sync {
     ) -> Result<(), LayoutError> {
         let _ = (store, place, exported, now);
         Err(self.not_offered("notes of exports"))
+    }
+
+    /// An error, if the session belongs to another program: its files are never changed, and nothing is put beside them.
+    fn must_be_own(&self, place: &Place) -> Result<(), LayoutError> {
+        if !self.is_foreign() {
+            return Ok(());
+        }
+        let (id, name) = (&place.id, self.name());
+        let what =
+            format!("session {id} is of another program ({name}), whose files are left alone");
+        Err(LayoutError::request(format!("{what}; everturn import makes a copy")))
     }
 
     /// The error for what the layout does not offer.

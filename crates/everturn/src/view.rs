@@ -69,6 +69,9 @@ pub struct Evidence {
     pub summary: Vec<FilePath>,
     /// Where its entries come from.
     pub entries: Vec<FilePath>,
+    /// The one of these to which new entries are only ever added, if there is such a one: while it becomes longer and
+    /// the others stay, the entries that were there stay what they are.
+    pub log: Option<FilePath>,
 }
 
 /// One thing that was said or done.

@@ -176,18 +176,21 @@ impl Setter {
         let space = design.leading * 0.25;
         let role = Role::Item { numbered: matches!(marker, Marker::Number(_)) };
         let setting = Setting { above: space, below: space, shift, ..self.setting(role) };
-        let frame = Frame::new(design.measure() - shift, Align::Justify);
+        // Numbers end where bullets end; one that is too long for that moves the first line.
+        let gap = design.size * 0.45;
+        let before = (mark.right + gap).max(hang * 0.75);
+        let first = (before - shift).max(0.0);
+        let before = before.min(shift);
+        let frame = Frame { first, ..Frame::new(design.measure() - shift, Align::Justify) };
         let passage = Passage::runs(text, design.text());
         let mut mark = Some(mark).filter(|mark| !mark.pieces.is_empty());
         self.pager.begin(setting);
         composer.compose(&passage, frame, &mut |line| {
             let Some(mark) = mark.take() else { return self.pager.line(line) };
-            // Numbers end where bullets end, however long they are.
-            let gap = design.size * 0.45;
-            let mut first = Line::default();
-            first.add(&mark, -(mark.right + gap).max(hang * 0.75));
-            first.add(&line, 0.0);
-            self.pager.line(first);
+            let mut marked = Line::default();
+            marked.add(&mark, -before);
+            marked.add(&line, 0.0);
+            self.pager.line(marked);
         });
         self.pager.end();
     }
@@ -214,6 +217,7 @@ impl Setter {
         };
         let frame = Frame { rest: hang, ..Frame::new(width - padding * 2.0, Align::Start) };
         self.pager.begin(setting);
+        self.pager.padding(padding * 0.6);
         let mut empty_lines = 0;
         composer.compose(&passage, frame, &mut |mut line| {
             empty_lines = if line.pieces.is_empty() { empty_lines + 1 } else { 0 };
@@ -224,6 +228,7 @@ impl Setter {
                 self.pager.line(line);
             }
         });
+        self.pager.padding(padding * 0.6);
         self.pager.end();
     }
 

@@ -7,7 +7,7 @@ use crate::error::Stop;
 use crate::exit::Exit;
 use crate::json::Object;
 use crate::output::{Output, harmless};
-use crate::sessions::{Root, report};
+use crate::sessions::{Access, Listed, Root, report};
 
 /// List the sessions of a root, the last one to be changed first
 ///
@@ -63,30 +63,34 @@ fn line(summary: &Summary, width: usize) -> String {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
-    let root = context.open_root()?;
-    let (mut summaries, findings) = context.summaries(&root)?;
-    summaries.retain(|summary| args.status.as_ref().is_none_or(|wanted| *wanted == summary.status));
+    let roots = context.open_sources(Access::Read)?;
+    roots.iter().for_each(|(_, root)| root.mention_waiting());
+    let Listed { mut summaries, findings, is_incomplete } = context.summaries(&roots)?;
+    let wanted = |status: &str| args.status.as_ref().is_none_or(|wanted| wanted == status);
+    summaries.retain(|(_, summary)| wanted(&summary.status));
     summaries.truncate(args.limit.unwrap_or(usize::MAX));
-    context.complete(&root, &mut summaries);
-    let width = summaries.iter().map(|summary| summary.place.id.chars().count()).max();
-    for summary in &summaries {
+    context.complete(&mut summaries);
+    let width = summaries.iter().map(|(_, summary)| summary.place.id.chars().count()).max();
+    for (root, summary) in &summaries {
         let text = match context.json {
-            true => json(summary, &root),
+            true => json(summary, root),
             false => line(summary, width.unwrap_or(0)),
         };
         writeln!(context.out, "{text}")?;
     }
     context.out.flush()?;
-    for summary in &summaries {
+    for (_, summary) in &summaries {
         report(&summary.findings);
     }
     report(&findings);
     if summaries.is_empty() && !context.json {
         let status = args.status.as_ref().map_or_else(String::new, |status| format!("{status} "));
-        Output::status(&format!("there are no {status}sessions in {}", root.path.display()));
+        let places: Vec<String> =
+            roots.iter().map(|(_, root)| root.path.display().to_string()).collect();
+        Output::status(&format!("there are no {status}sessions in {}", places.join(", ")));
     }
     // A list that lacks what could not be looked at is not what was asked for.
     let incomplete =
         findings.iter().any(|finding| finding.code == everturn::finding::Code::Unreadable);
-    Ok(if incomplete { Exit::Request } else { Exit::Fine })
+    Ok(if incomplete || is_incomplete { Exit::Request } else { Exit::Fine })
 }

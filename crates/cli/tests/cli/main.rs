@@ -9,6 +9,7 @@ mod check;
 mod codelia;
 mod everturn;
 mod exports;
+mod foreign;
 mod kills;
 mod large;
 mod narrator;

@@ -130,7 +130,7 @@ impl Layout for CampaignLayout {
     fn evidence(&self, _store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
         if is_archive(place) {
             let files = vec![place.path.clone()];
-            return Ok(Evidence { summary: files.clone(), entries: files });
+            return Ok(Evidence { summary: files.clone(), entries: files, log: None });
         }
         let files = |files: &[CampaignFile]| -> Vec<FilePath> {
             files.iter().map(|file| file.in_dir(&place.path)).collect()
@@ -139,6 +139,7 @@ impl Layout for CampaignLayout {
         Ok(Evidence {
             summary: files(&[state, log, CampaignFile::Lineage]),
             entries: files(&[state, log]),
+            log: None,
         })
     }
 
@@ -214,6 +215,15 @@ impl Layout for CampaignLayout {
         let id = SessionId::parse(&place.id)?;
         let scopes = vec![campaign_dir(&id), archive_file(&id)?];
         Ok(Belongings { scopes, ..Belongings::of(place) })
+    }
+
+    fn shelved(&self, place: &Place) -> Option<Place> {
+        let id = SessionId::parse(&place.id).ok().filter(|_| is_archive(place))?;
+        Some(Place { id: place.id.clone(), path: campaign_dir(&id) })
+    }
+
+    fn lasting_name(&self, place: &Place) -> String {
+        place.id.clone()
     }
 
     fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {

@@ -13,6 +13,7 @@ use super::check::is_document;
 use super::content::Content;
 use super::create::NewLog;
 use super::error::ChatError;
+use super::follow::follow;
 use super::index::Index;
 use super::life;
 use super::log::ChatLog;
@@ -27,6 +28,7 @@ use crate::disk::Kind as FileKind;
 use crate::finding::{Code, Finding};
 use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain};
 use crate::names::FilePath;
+use crate::overlay::Changes;
 use crate::repairs::Repair;
 use crate::store::{Store, StoreError};
 use crate::tree::Tree;
@@ -158,7 +160,7 @@ impl Layout for ChatLayout {
     fn evidence(&self, _store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
         let Files { document, journal, folded, .. } = Files::of(&place.path)?;
         let files = vec![document, journal, folded];
-        Ok(Evidence { summary: files.clone(), entries: files })
+        Ok(Evidence { summary: files.clone(), entries: files, log: None })
     }
 
     fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
@@ -226,6 +228,15 @@ impl Layout for ChatLayout {
         let names = vec![place.id.clone(), place.path.flat_name("").as_str().to_owned()];
         let Files { document, journal, index, folded, trash, .. } = files;
         Ok(Belongings { scopes, paths: vec![document, journal, index, folded, trash], names })
+    }
+
+    fn follow(
+        &self,
+        store: &Arc<dyn Store>,
+        root: &FilePath,
+        changes: &mut Changes,
+    ) -> Result<(), LayoutError> {
+        Ok(follow(store, root, changes)?)
     }
 
     fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {

@@ -54,9 +54,13 @@ pub(super) struct Surveyor {
     pub(super) survey: Survey,
     ids: HashMap<Key, u32>,
     /// Calls that nobody has answered yet, and answers to calls that were not seen yet.
-    calls: HashMap<Key, u32>,
-    answers: HashMap<Key, u32>,
+    calls: HashMap<Key, Vec<u32>>,
+    answers: HashMap<Key, Vec<u32>>,
     quarantined: u64,
+    /// The newer versions of records that stand apart.
+    newer: HashMap<u32, u32>,
+    /// Records that are told with others and have no node of their own.
+    extra: u64,
     /// Whether the record at hand had to be put right before it could be read.
     was_glued: bool,
     /// Whether the next record shares its line with the one before.
@@ -66,6 +70,8 @@ pub(super) struct Surveyor {
 /// A record while it is looked at.
 pub(super) struct Seen<'a> {
     pub(super) tree: &'a Tree,
+    /// The same as text.
+    pub(super) text: &'a str,
     pub(super) at: At,
     pub(super) line: Option<u64>,
 }
@@ -128,7 +134,7 @@ impl Surveyor {
         self.was_glued = glued;
         let tree = Tree::trusted(text.into(), 0..text.len()).opened();
         let at = At { file, offset, length: record.length };
-        each(self, &Seen { tree: &tree, at, line });
+        each(self, &Seen { tree: &tree, text, at, line });
     }
 
     /// Reports something that cannot be shown.
@@ -222,11 +228,6 @@ impl Surveyor {
         number
     }
 
-    /// The id belongs to this record from now on.
-    pub(super) fn name(&mut self, id: &str, number: u32) {
-        self.ids.insert(Key::of(id), number);
-    }
-
     /// Takes a record out of the lines.
     pub(super) fn set_apart(&mut self, number: u32, name: &'static str) {
         if let Some(node) = self.node(number) {
@@ -234,22 +235,60 @@ impl Surveyor {
         }
     }
 
+    /// A record takes the place of an older version of itself.
+    pub(super) fn supersede(&mut self, old: u32, new: u32) {
+        let Some(&before) = self.survey.nodes.get(old as usize) else { return };
+        self.set_apart(old, SUPERSEDED);
+        self.newer.insert(old, new);
+        if let Some(node) = self.node(new) {
+            node.parent = before.parent;
+            node.order = before.order;
+        }
+    }
+
+    /// Counts records that are told with another one.
+    pub(super) fn count_also(&mut self, records: u64) {
+        self.extra += records;
+    }
+
+    /// Keeps something that is part of a record which is counted already.
+    pub(super) fn add_part(&mut self, seen: &Seen<'_>, look: &Look, parent: Parent) -> u32 {
+        let number = self.add(seen, look, parent);
+        if let Some(node) = self.node(number) {
+            node.is_part = true;
+        }
+        number
+    }
+
+    /// The record that stands in a line where this one would: itself, a newer version, or the one before it.
+    fn standing(&self, number: u32) -> Option<u32> {
+        let mut number = number;
+        for _ in 0..=self.survey.nodes.len() {
+            let node = self.survey.nodes.get(number as usize)?;
+            if let Some(&newer) = self.newer.get(&number) {
+                number = newer;
+            } else if node.placing == Placing::Chained {
+                return Some(number);
+            } else {
+                match node.parent {
+                    Parent::Number(before) => number = before,
+                    _ => return None,
+                }
+            }
+        }
+        None
+    }
+
     /// Notes which calls are open. Whoever answers may be written before whoever asks.
     fn note_calls(&mut self, number: u32, look: &Look) {
         for call in look.drafts.iter().filter_map(|draft| draft.call.as_ref()) {
-            match call {
-                Call::Made(id) => {
-                    let key = Key::of(id);
-                    if self.answers.remove(&key).is_none() {
-                        self.calls.insert(key, number);
-                    }
-                }
-                Call::Answered(id) => {
-                    let key = Key::of(id);
-                    if self.calls.remove(&key).is_none() {
-                        self.answers.insert(key, number);
-                    }
-                }
+            let (id, own, others) = match call {
+                Call::Made(id) => (id, &mut self.calls, &mut self.answers),
+                Call::Answered(id) => (id, &mut self.answers, &mut self.calls),
+            };
+            let key = Key::of(id);
+            if others.get_mut(&key).and_then(Vec::pop).is_none() {
+                own.entry(key).or_default().push(number);
             }
         }
     }
@@ -257,6 +296,7 @@ impl Surveyor {
     /// Puts the records into lines. The main line ends at `tip`, if that is known.
     pub(super) fn finish(mut self, forks: Forks, tip: Option<u32>) -> Survey {
         let parents = self.parents();
+        let tip = tip.and_then(|tip| self.standing(tip));
         let knot = |(node, parent): (&Node, &Option<u32>)| Knot {
             parent: *parent,
             order: node.order,
@@ -276,7 +316,8 @@ impl Surveyor {
         let is_hidden = |node: &&Node| matches!(node.placing, Placing::Apart(_));
         let repaired = records.clone().filter(|node| node.is_repaired).count() as u64;
         let (count, hidden) = (records.clone().count(), records.filter(is_hidden).count());
-        self.survey.counts = Counts::of(count as u64, repaired, self.quarantined, hidden as u64);
+        self.survey.counts =
+            Counts::of(count as u64 + self.extra, repaired, self.quarantined, hidden as u64);
         self.survey
     }
 
@@ -291,7 +332,7 @@ impl Surveyor {
             let parent = match node.parent {
                 _ if node.placing != Placing::Chained => None,
                 Parent::Nobody => None,
-                Parent::Number(number) => Some(number),
+                Parent::Number(number) => self.standing(number),
                 Parent::Of(key) => self.ids.get(&key).copied().or_else(|| {
                     dangling.push(number);
                     before.as_deref().copied().flatten()
@@ -314,8 +355,10 @@ impl Surveyor {
 
     fn report_calls(&mut self) {
         let mut odd: Vec<(u32, &str)> = Vec::new();
-        odd.extend(self.calls.values().map(|at| (*at, "a tool was called and never answered")));
-        odd.extend(self.answers.values().map(|at| (*at, "a tool answered that nobody called")));
+        let open = |of: &HashMap<Key, Vec<u32>>| of.values().flatten().copied().collect::<Vec<_>>();
+        let (calls, answers) = (open(&self.calls), open(&self.answers));
+        odd.extend(calls.into_iter().map(|at| (at, "a tool was called and never answered")));
+        odd.extend(answers.into_iter().map(|at| (at, "a tool answered that nobody called")));
         odd.sort_unstable();
         for (number, message) in odd {
             self.remark(number, Code::OrphanCall, message.to_owned());
@@ -323,9 +366,19 @@ impl Surveyor {
     }
 }
 
-/// The beginning of a text, on one line.
+/// What stands between two tags in a text.
+fn between<'t>(text: &'t str, tag: &str) -> Option<&'t str> {
+    let (_, rest) = text.split_once(&format!("<{tag}>"))?;
+    Some(rest.split_once(&format!("</{tag}>"))?.0)
+}
+
+/// The beginning of a text, on one line. Of a command, its name and what follows it.
 pub(super) fn title(text: &str) -> Option<String> {
     let start: String = text.chars().take(TITLE_LENGTH * 8).collect();
+    let start = match between(&start, "command-name") {
+        Some(name) => format!("{name} {}", between(&start, "command-args").unwrap_or_default()),
+        None => start,
+    };
     let line = start.split_whitespace().collect::<Vec<_>>().join(" ");
     let title: String = line.chars().take(TITLE_LENGTH).collect();
     match (title.is_empty(), title.len() < line.len()) {

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use super::error::GameError;
 use super::files::{Files, names};
+use super::follow::follow;
 use super::log::StoreSource;
 use super::meta::{Meta, NewSession};
 use super::names::{Document, Log, SESSIONS, Status, archive, below};
@@ -24,6 +25,7 @@ use crate::finding::{Code, Finding};
 use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain};
 use crate::lines::{Item, Scan};
 use crate::names::{FilePath, SessionId};
+use crate::overlay::Changes;
 use crate::repairs::Repair;
 use crate::store::{Store, StoreError, read_if_there};
 use crate::tree::{Kind, Slice, Tree};
@@ -116,11 +118,13 @@ impl Layout for GameLayout {
     fn evidence(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
         if is_archive(place) {
             let files = vec![place.path.clone()];
-            return Ok(Evidence { summary: files.clone(), entries: files });
+            return Ok(Evidence { summary: files.clone(), entries: files, log: None });
         }
         let meta = Document::Meta.in_dir(&place.path);
         let mut entries = vec![Log::Turns.dir(&place.path)];
         let files = Files::list(store, &place.path)?;
+        let log = files.turns.last().filter(|(file, _)| file.last.is_none());
+        let log = log.map(|(_, path)| path.clone());
         entries.extend(files.turns.into_iter().map(|(_, path)| path));
         // Metadata that do not count the turns leave that to the log.
         let counts =
@@ -130,7 +134,7 @@ impl Layout for GameLayout {
         if !counted {
             summary.extend(entries.iter().cloned());
         }
-        Ok(Evidence { summary, entries })
+        Ok(Evidence { summary, entries, log })
     }
 
     fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
@@ -219,6 +223,24 @@ impl Layout for GameLayout {
             Status::ALL.iter().map(|status| status.session(&id)).collect();
         scopes.push(archive(&id)?);
         Ok(Belongings { scopes, ..Belongings::of(place) })
+    }
+
+    fn shelved(&self, place: &Place) -> Option<Place> {
+        let id = SessionId::parse(&place.id).ok().filter(|_| is_archive(place))?;
+        Some(Place { id: place.id.clone(), path: Status::Completed.session(&id) })
+    }
+
+    fn lasting_name(&self, place: &Place) -> String {
+        place.id.clone()
+    }
+
+    fn follow(
+        &self,
+        store: &Arc<dyn Store>,
+        root: &FilePath,
+        changes: &mut Changes,
+    ) -> Result<(), LayoutError> {
+        Ok(follow(store, root, changes)?)
     }
 
     fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {

@@ -137,11 +137,12 @@ impl Layout for LinggenLayout {
     }
 
     fn evidence(&self, _store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
-        let entries = vec![SessionFile::Messages.of(&place.path)];
+        let log = SessionFile::Messages.of(&place.path);
+        let entries = vec![log.clone()];
         let mut summary =
             vec![SessionFile::Meta.of(&place.path), SessionFile::Lineage.of(&place.path)];
         summary.extend(entries.iter().cloned());
-        Ok(Evidence { summary, entries })
+        Ok(Evidence { summary, entries, log: Some(log) })
     }
 
     fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {

@@ -113,6 +113,14 @@ fn a_list_tells_title_times_and_turns() {
 }
 
 #[test]
+fn a_command_is_a_title_without_its_tags() {
+    let text = "<command-message>init is running</command-message>\n<command-name>/init</command-name>\n\
+                <command-args>quick</command-args>";
+    let store = store(&[(&file(), &lines(&[user("u1", "", text)]))]);
+    assert_eq!(layout("claude-code").list(&store).unwrap().0[0].title, "/init quick");
+}
+
+#[test]
 fn a_summary_names_only_the_session_that_it_is_about() {
     let title = |leaf: &str| {
         let summary = json!({"type": "summary", "summary": "Old plans", "leafUuid": leaf});

@@ -1,6 +1,7 @@
 //! Files that were cut, glued and overwritten.
 
 use everturn::layout::Reader;
+use serde_json::{Value, json};
 
 use crate::claude::{says, user};
 use crate::support::{codes, counts, entries, lines, open, told};
@@ -104,4 +105,89 @@ fn deep_and_odd_values_are_kept_as_they_are() {
     assert!(told(&*reader)[0].starts_with("1 user: half \u{fffd}"));
     let raw = entries(&*reader, 1, 1)[0].raw.to_line();
     assert!(raw.contains("\\ud800") && raw.contains(&deep));
+}
+
+/// Three records of every program that writes lines.
+fn files() -> Vec<(&'static str, &'static str, Vec<Value>)> {
+    let codex = |kind: &str, payload: Value| json!({"timestamp": "2026-01-01T10:00:00Z", "type": kind, "payload": payload});
+    let said = |text: &str| {
+        codex(
+            "response_item",
+            json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}),
+        )
+    };
+    let gemini = |id: &str| json!({"id": id, "type": "user", "content": "Hi", "timestamp": "2026-01-01T10:00:00Z"});
+    let tavern = |text: &str| json!({"name": "Ana", "is_user": true, "send_date": 1_685_631_845_000_i64, "mes": text});
+    let pi = |id: &str, parent: Option<&str>| json!({"type": "message", "id": id, "parentId": parent, "message": {"role": "user", "content": "Hi"}});
+    let goose = |text: &str| json!({"role": "user", "created": 1_767_261_600, "content": [{"type": "text", "text": text}]});
+    vec![
+        ("claude-code", FILE, talk()[..3].to_vec()),
+        (
+            "codex",
+            "rollout-1.jsonl",
+            vec![codex("session_meta", json!({"id": "x"})), said("One."), said("Two.")],
+        ),
+        (
+            "gemini-cli",
+            "session-1.jsonl",
+            vec![
+                json!({"sessionId": "g", "startTime": "2026-01-01T10:00:00Z"}),
+                gemini("m1"),
+                gemini("m2"),
+            ],
+        ),
+        (
+            "sillytavern",
+            "chat.jsonl",
+            vec![json!({"chat_metadata": {}}), tavern("One."), tavern("Two.")],
+        ),
+        (
+            "pi",
+            "2026_x.jsonl",
+            vec![
+                json!({"type": "session", "id": "x", "cwd": "/srv/app"}),
+                pi("a1", None),
+                pi("a2", Some("a1")),
+            ],
+        ),
+        (
+            "goose",
+            "g.jsonl",
+            vec![
+                json!({"description": "G", "working_dir": "/srv/app"}),
+                goose("One."),
+                goose("Two."),
+            ],
+        ),
+    ]
+}
+
+#[test]
+fn damage_is_the_same_in_the_files_of_every_program() {
+    for (layout, file, records) in files() {
+        let texts: Vec<String> = records.iter().map(Value::to_string).collect();
+        let check = |text: &str, expect: [u64; 4], codes_expected: &[&str]| {
+            let reader = open(layout, file, text.as_bytes());
+            assert_eq!(counts(&*reader)[..4], expect, "{layout}: {text}");
+            assert_eq!(codes(&reader.findings()), codes_expected, "{layout}: {text}");
+            let shown = entries(&*reader, 0, u64::MAX).len() as u64;
+            assert_eq!(shown, expect[1] + expect[2], "{layout}: {text}");
+        };
+        let [one, two, three] = [&texts[0], &texts[1], &texts[2]];
+        check(&format!("{one}\n{two}\n{three}"), [3, 3, 0, 0], &[]);
+        check(&format!("\u{feff}{one}\r\n{two}\r\n{three}\r\n"), [3, 3, 0, 0], &[]);
+        check(&format!("{one}\n{{\"x\n{two}\n{three}\n"), [4, 3, 0, 1], &["2 bad-line"]);
+        check(&format!("{one}\n{two}{three}\n"), [3, 2, 1, 0], &["2 glued-records"]);
+        check(&format!("{one}\n{two}\n{three}\n\0\0\0"), [4, 3, 0, 1], &["4 nul-tail"]);
+        for end in 1..three.len() {
+            let torn = three.get(..end).unwrap();
+            check(&format!("{one}\n{two}\n{torn}"), [3, 2, 0, 1], &["3 torn-tail"]);
+        }
+        // Kinds and fields that nobody has seen are kept as they are.
+        let newer = r#"{"type":"from-the-future","deep":{"a":[1e999,"\ud800"]}}"#;
+        let reader = open(layout, file, format!("{one}\n{two}\n{three}\n{newer}\n").as_bytes());
+        let raw: Vec<String> =
+            entries(&*reader, 0, u64::MAX).iter().map(|entry| entry.raw.to_line()).collect();
+        assert!(raw.iter().any(|raw| raw == newer), "{layout}: {raw:?}");
+    }
 }

@@ -3,6 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod aider;
 mod claude;
+mod codex;
 mod damage;
+mod gemini;
+mod goose;
+mod only_read;
+mod opencode;
+mod pi;
+mod sillytavern;
 mod support;

@@ -1,0 +1,142 @@
+//! How the catalog's own files are written: numbers and texts one after the other, with a checksum at the end.
+
+use crc_fast::{CrcAlgorithm, checksum};
+
+/// The checksum of the code base.
+pub(crate) fn sum(bytes: &[u8]) -> u64 {
+    checksum(CrcAlgorithm::Crc64Nvme, bytes)
+}
+
+/// What is being written.
+#[derive(Default)]
+pub(crate) struct Encoder(Vec<u8>);
+
+impl Encoder {
+    /// A file begins with what it is; another version of it is another name.
+    pub(crate) fn new(name: &str) -> Encoder {
+        let mut encoder = Encoder::default();
+        encoder.text(name);
+        encoder
+    }
+
+    /// Seven bits at a time, the lowest first.
+    pub(crate) fn number(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.0.push((number & 0x7f) as u8 | 0x80);
+            number >>= 7;
+        }
+        self.0.push((number & 0x7f) as u8);
+    }
+
+    pub(crate) fn signed(&mut self, number: i64) {
+        self.number(((number << 1) ^ (number >> 63)).cast_unsigned());
+    }
+
+    pub(crate) fn text(&mut self, text: &str) {
+        self.number(text.len() as u64);
+        self.0.extend_from_slice(text.as_bytes());
+    }
+
+    pub(crate) fn maybe<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Encoder, T)) {
+        self.number(u64::from(value.is_some()));
+        if let Some(value) = value {
+            write(self, value);
+        }
+    }
+
+    pub(crate) fn seal(mut self) -> Vec<u8> {
+        let sum = sum(&self.0);
+        self.0.extend_from_slice(&sum.to_le_bytes());
+        self.0
+    }
+}
+
+/// What is being read. Whatever does not fit is `None`, and then the file counts for nothing.
+pub(crate) struct Decoder<'a>(&'a [u8]);
+
+impl<'a> Decoder<'a> {
+    /// A file whose checksum is right, and that is what it should be.
+    pub(crate) fn open(bytes: &'a [u8], name: &str) -> Option<Decoder<'a>> {
+        let (body, seal) = bytes.split_last_chunk::<8>()?;
+        if sum(body) != u64::from_le_bytes(*seal) {
+            return None;
+        }
+        let mut decoder = Decoder(body);
+        (decoder.text()? == name).then_some(decoder)
+    }
+
+    pub(crate) fn number(&mut self) -> Option<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let (byte, rest) = self.0.split_first()?;
+            self.0 = rest;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    pub(crate) fn signed(&mut self) -> Option<i64> {
+        let number = self.number()?;
+        Some((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
+    }
+
+    pub(crate) fn text(&mut self) -> Option<&'a str> {
+        let length = usize::try_from(self.number()?).ok()?;
+        let (text, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        std::str::from_utf8(text).ok()
+    }
+
+    pub(crate) fn maybe<T>(
+        &mut self,
+        read: impl FnOnce(&mut Decoder<'a>) -> Option<T>,
+    ) -> Option<Option<T>> {
+        match self.number()? {
+            0 => Some(None),
+            _ => read(self).map(Some),
+        }
+    }
+
+    /// As many things as the next number says.
+    pub(crate) fn list<T>(
+        &mut self,
+        mut read: impl FnMut(&mut Decoder<'a>) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let count = self.number()?;
+        (0..count).map(|_| read(self)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_and_damage_is_seen() {
+        let mut encoder = Encoder::new("test 1");
+        let numbers = [0, 1, 127, 128, 300, u64::MAX];
+        numbers.iter().for_each(|number| encoder.number(*number));
+        [0, -1, i64::MIN, i64::MAX].iter().for_each(|number| encoder.signed(*number));
+        encoder.text("結");
+        encoder.maybe(None::<&str>, Encoder::text);
+        encoder.maybe(Some("x"), Encoder::text);
+        let bytes = encoder.seal();
+        let mut decoder = Decoder::open(&bytes, "test 1").unwrap();
+        numbers.iter().for_each(|number| assert_eq!(decoder.number(), Some(*number)));
+        [0, -1, i64::MIN, i64::MAX].iter().for_each(|n| assert_eq!(decoder.signed(), Some(*n)));
+        assert_eq!(decoder.text(), Some("結"));
+        assert_eq!(decoder.maybe(Decoder::text), Some(None));
+        assert_eq!(decoder.maybe(Decoder::text), Some(Some("x")));
+        assert_eq!(decoder.number(), None);
+        assert!(Decoder::open(&bytes, "test 2").is_none());
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            assert!(Decoder::open(&damaged, "test 1").is_none(), "byte {at}");
+            assert!(Decoder::open(&bytes[..at], "test 1").is_none(), "cut at {at}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Dates as people write them: days, months and years, or how long ago.
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, ToSpan};
+
+/// What a date means: from when, and up to when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Period {
+    /// Its first moment.
+    pub start: Timestamp,
+    /// The first moment after it.
+    pub end: Timestamp,
+}
+
+/// What a date means, such as `2026-01-03`, `2026-01`, `yesterday`, `3d`, `2w`, or a time of RFC 3339. Days are those
+/// of UTC, and something that was so long ago is a moment.
+///
+/// ```
+/// use everturn_catalog::period;
+///
+/// let now = "2026-03-10T12:00:00Z".parse()?;
+/// let day = period("2026-01-03", now).ok_or("no date")?;
+/// assert_eq!(day.start.to_string(), "2026-01-03T00:00:00Z");
+/// assert_eq!(day.end.to_string(), "2026-01-04T00:00:00Z");
+/// assert_eq!(period("2w", now).ok_or("no date")?.start.to_string(), "2026-02-24T12:00:00Z");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn period(text: &str, now: Timestamp) -> Option<Period> {
+    let today = now.to_zoned(TimeZone::UTC).date();
+    let day = |date: Date| days(date, date.checked_add(1.day()).ok()?);
+    match text {
+        "today" => return day(today),
+        "yesterday" => return day(today.checked_sub(1.day()).ok()?),
+        _ => {}
+    }
+    let moment = |moment: Timestamp| Some(Period { start: moment, end: moment });
+    if let Some(ago) = ago(text) {
+        return moment(now.checked_sub(ago).ok()?);
+    }
+    if text.len() > "2026-01-03".len() {
+        return moment(text.parse().ok()?);
+    }
+    let mut numbers = text.split('-').map(|part| {
+        part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse::<i16>().ok()).flatten()
+    });
+    let year = numbers.next()?.filter(|_| text.len() >= "2026".len())?;
+    let month = numbers.next();
+    let date = numbers.next();
+    let small = |number: Option<i16>| i8::try_from(number?).ok();
+    match (month, date, numbers.next()) {
+        (None, ..) => {
+            days(Date::new(year, 1, 1).ok()?, Date::new(year.checked_add(1)?, 1, 1).ok()?)
+        }
+        (Some(month), None, _) => {
+            let first = Date::new(year, small(month)?, 1).ok()?;
+            days(first, first.checked_add(1.month()).ok()?)
+        }
+        (Some(month), Some(date), None) => day(Date::new(year, small(month)?, small(date)?).ok()?),
+        _ => None,
+    }
+}
+
+/// The time from one day to another.
+fn days(first: Date, after: Date) -> Option<Period> {
+    let start = |date: Date| Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp());
+    Some(Period { start: start(first)?, end: start(after)? })
+}
+
+/// How long ago something was, such as `3d`.
+fn ago(text: &str) -> Option<SignedDuration> {
+    let unit = text.chars().next_back()?;
+    let count: i64 = text.strip_suffix(unit)?.parse().ok().filter(|count| *count >= 0)?;
+    let hours: i64 = match unit {
+        'h' => 1,
+        'd' => 24,
+        'w' => 24 * 7,
+        'm' => 24 * 30,
+        'y' => 24 * 365,
+        _ => return None,
+    };
+    Some(SignedDuration::from_secs(count.checked_mul(hours)?.checked_mul(3600)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expect: &str) {
+        let now = "2026-03-10T12:00:00Z".parse().unwrap();
+        let found = period(text, now).map(|Period { start, end }| match start == end {
+            true => start.to_string(),
+            false => format!("{start} {end}"),
+        });
+        assert_eq!(found.unwrap_or_else(|| "nothing".to_owned()), expect, "{text:?}");
+    }
+
+    #[test]
+    fn a_date_means_the_time_that_it_covers() {
+        check("2026-01-03", "2026-01-03T00:00:00Z 2026-01-04T00:00:00Z");
+        check("2026-12-31", "2026-12-31T00:00:00Z 2027-01-01T00:00:00Z");
+        check("2026-02", "2026-02-01T00:00:00Z 2026-03-01T00:00:00Z");
+        check("2025", "2025-01-01T00:00:00Z 2026-01-01T00:00:00Z");
+        check("today", "2026-03-10T00:00:00Z 2026-03-11T00:00:00Z");
+        check("yesterday", "2026-03-09T00:00:00Z 2026-03-10T00:00:00Z");
+        check("2026-01-03T10:00:00Z", "2026-01-03T10:00:00Z");
+        check("3d", "2026-03-07T12:00:00Z");
+        check("0h", "2026-03-10T12:00:00Z");
+        check("1y", "2025-03-10T12:00:00Z");
+    }
+
+    #[test]
+    fn what_is_no_date_is_none() {
+        let wrong = [
+            "",
+            "d",
+            "3",
+            "-3d",
+            "3x",
+            "2026-13",
+            "2026-02-30",
+            "2026-1-1-1",
+            "soon",
+            "26-01-03x",
+            "99999999999999999y",
+            "２０２６",
+            "2026--1",
+        ];
+        for text in wrong {
+            check(text, "nothing");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Why the catalog cannot do what it should.
+
+use everturn::layout::LayoutError;
+use tantivy::TantivyError;
+use tantivy::directory::error::OpenDirectoryError;
+use thiserror::Error;
+
+/// Why the catalog cannot do what it should. Sessions are never the worse for it.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CatalogError {
+    /// A file of the catalog cannot be read or written.
+    #[error("the catalog's directory cannot be used")]
+    Io(#[from] std::io::Error),
+    /// The index is not what it was.
+    #[error("{0}")]
+    Damaged(&'static str),
+    /// The index does not work.
+    #[error("the index does not work")]
+    Index(#[from] TantivyError),
+    /// A source cannot be read.
+    #[error(transparent)]
+    Source(#[from] LayoutError),
+}
+
+impl From<OpenDirectoryError> for CatalogError {
+    fn from(error: OpenDirectoryError) -> CatalogError {
+        CatalogError::Index(error.into())
+    }
+}

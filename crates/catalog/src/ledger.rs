@@ -1,0 +1,84 @@
+//! Which sessions are in the index, and how far.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use everturn::names::FilePath;
+
+use crate::codec::{Decoder, Encoder};
+use crate::summaries::{Stamps, read_stamps, write_stamps};
+
+/// What the file is; another version has another name.
+const NAME: &str = "everturn ledger 1";
+
+/// What tells one session from all others.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) root: PathBuf,
+    pub(crate) layout: String,
+    pub(crate) path: FilePath,
+}
+
+/// A session in the index.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    /// What its entries are known by there. A session that is read anew gets another number.
+    pub(crate) number: u64,
+    /// The stamps of the files that its entries come from.
+    pub(crate) stamps: Stamps,
+    /// Whether later changes of those files would show in their stamps.
+    pub(crate) settled: bool,
+    /// Whether all of it is there; otherwise its reading goes on after the last entry.
+    pub(crate) whole: bool,
+    /// The last entry: its turn and its place in the session.
+    pub(crate) turn: u64,
+    pub(crate) seq: u64,
+    /// The end of the one file that grows, as it was: the checksum of its last bytes.
+    pub(crate) tail: Option<u64>,
+}
+
+/// All of them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ledger {
+    pub(crate) rows: HashMap<Key, Row>,
+    /// The next number that no session has had.
+    pub(crate) next: u64,
+}
+
+impl Ledger {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut encoder = Encoder::new(NAME);
+        encoder.number(self.next);
+        encoder.number(self.rows.len() as u64);
+        for (key, row) in &self.rows {
+            encoder.text(&key.root.to_string_lossy());
+            encoder.text(&key.layout);
+            encoder.text(key.path.as_str());
+            for number in [row.number, row.turn, row.seq] {
+                encoder.number(number);
+            }
+            encoder.number(u64::from(row.settled) | u64::from(row.whole) << 1);
+            encoder.maybe(row.tail, Encoder::number);
+            write_stamps(&mut encoder, &key.path, &row.stamps);
+        }
+        encoder.seal()
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Ledger> {
+        let mut decoder = Decoder::open(bytes, NAME)?;
+        let next = decoder.number()?;
+        let rows = decoder.list(|decoder| {
+            let root = PathBuf::from(decoder.text()?);
+            let layout = decoder.text()?.to_owned();
+            let path = FilePath::parse(decoder.text()?).ok()?;
+            let (number, turn, seq) = (decoder.number()?, decoder.number()?, decoder.number()?);
+            let flags = decoder.number()?;
+            let tail = decoder.maybe(Decoder::number)?;
+            let stamps = read_stamps(decoder, &path)?;
+            let (settled, whole) = (flags & 1 != 0, flags & 2 != 0);
+            let row = Row { number, stamps, settled, whole, turn, seq, tail };
+            Some((Key { root, layout, path }, row))
+        })?;
+        Some(Ledger { rows: rows.into_iter().collect(), next })
+    }
+}

@@ -1,0 +1,242 @@
+//! The catalog: which sessions there are in many places, and a full-text index of what was said in them.
+//!
+//! `sources -> sessions (summaries, kept by stamps) -> update -> index -> search -> hits -> entries`
+//!
+//! Everything that the catalog keeps can be deleted at any time: it is made again from the sessions, which it only
+//! ever reads. What it keeps is trusted as long as the files that it was read from have the stamps that they had.
+//!
+//! The modules, in reading order:
+//!
+//! - `source`: where sessions come from, and what is known of each.
+//! - `files`: the one place that touches files: the catalog's directory, and stamps.
+//! - `codec`: how the catalog's own files are written.
+//! - `summaries`: what is known of sessions at a glance, so that a list of them opens no files.
+//! - `words`: from text to the words that are looked for.
+//! - `dates`, `query`: what is asked for.
+//! - `matches`, `snippet`: where in a text it stands.
+//! - `sealed`, `ledger`, `index`: the index, what is in it, and how damage is seen.
+//! - `update`: bringing it up to date.
+//! - `search`: asking it.
+
+mod codec;
+mod dates;
+mod error;
+mod files;
+mod index;
+mod ledger;
+mod matches;
+mod query;
+mod sealed;
+mod search;
+mod snippet;
+mod source;
+mod summaries;
+mod update;
+mod words;
+
+use std::error::Error;
+use std::path::Path;
+use std::time::SystemTime;
+
+use everturn::layout::{LayoutError, Reader};
+use everturn::view::Entry;
+
+pub use dates::{Period, period};
+pub use error::CatalogError;
+pub use query::{Query, QueryError};
+pub use search::{Found, Hit, Sort};
+pub use snippet::Snippet;
+pub use source::{Session, Sessions, Source};
+pub use summaries::Detail;
+pub use update::{Progress, Updated};
+
+use files::{Directory, Lock};
+use index::Opened;
+use sealed::Access;
+use search::Engine;
+
+/// The catalog of some sources.
+///
+/// Nothing of what goes wrong with the catalog itself is an error for whoever asks: sessions are listed and searched
+/// all the same, only slower, and [`Catalog::take_notes`] says why.
+pub struct Catalog {
+    dir: Option<Directory>,
+    notes: Vec<String>,
+    /// The index after it was brought up to date, with the lock that keeps others from changing it.
+    current: Option<(Opened, Lock)>,
+}
+
+impl Catalog {
+    /// The catalog that is kept in a directory, which is made when something is first kept in it. Without one, nothing
+    /// is kept.
+    #[must_use]
+    pub fn new(dir: Option<&Path>) -> Catalog {
+        Catalog { dir: dir.map(Directory::at), notes: Vec::new(), current: None }
+    }
+
+    /// The sessions of all sources, the last one to be changed first. `now` is the time by the clock of the system,
+    /// which the stamps of files are compared with.
+    pub fn sessions(
+        &mut self,
+        sources: &[Source],
+        detail: Detail,
+        now: SystemTime,
+    ) -> Result<Sessions, LayoutError> {
+        let mut found = Sessions::default();
+        let mut unkept = None;
+        for (number, source) in sources.iter().enumerate() {
+            for layout in &source.layouts {
+                let what = (number, source, *layout);
+                let error = summaries::list(self.dir.as_ref(), what, detail, now, &mut found)?;
+                unkept = unkept.or(error);
+            }
+        }
+        if let Some(error) = unkept {
+            self.note("the list of sessions cannot be kept", &error);
+        }
+        source::newest_first(&mut found.sessions);
+        Ok(found)
+    }
+
+    /// Adds to some sessions what their names alone did not tell.
+    pub fn complete(&self, sources: &[Source], sessions: &mut [Session]) {
+        summaries::complete(sources, sessions);
+        source::newest_first(sessions);
+    }
+
+    /// Brings the index up to date with these sessions. If another process is at that, nothing is done.
+    pub fn update(
+        &mut self,
+        sources: &[Source],
+        sessions: &Sessions,
+        now: SystemTime,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Updated {
+        match self.try_update(sources, sessions, now, progress) {
+            Ok(updated) => updated,
+            Err(error) => {
+                self.note("the index cannot be brought up to date", &error);
+                Updated::default()
+            }
+        }
+    }
+
+    fn try_update(
+        &mut self,
+        sources: &[Source],
+        sessions: &Sessions,
+        now: SystemTime,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Updated, CatalogError> {
+        let Some(dir) = self.dir.clone() else { return Ok(Updated::default()) };
+        let lock = match self.current.take() {
+            Some((_, lock)) => lock,
+            None => match dir.lock()? {
+                Some(lock) => lock,
+                None => {
+                    let note = "another process brings the index up to date; what it has so far is searched";
+                    self.notes.push(note.to_owned());
+                    return Ok(Updated::default());
+                }
+            },
+        };
+        let (mut opened, rebuilt) = Opened::open_or_create(&dir)?;
+        if let Some(reason) = &rebuilt {
+            self.notes.push(format!("the index was made anew: {reason}"));
+        }
+        let what = (sources, sessions.sessions.as_slice());
+        let updated = update::update(&dir, &mut opened, what, now, progress)?;
+        self.current = Some((opened, lock));
+        Ok(Updated { rebuilt, ..updated })
+    }
+
+    /// What a query finds in these sessions. Where there is no index that works, the sessions themselves are read.
+    pub fn search(
+        &mut self,
+        sources: &[Source],
+        sessions: &Sessions,
+        query: &Query,
+        (limit, sort): (usize, Sort),
+    ) -> Found {
+        let asked = self.engine(sources, sessions).and_then(|engine| match engine {
+            Some(engine) => engine.search(query, &sessions.sessions, (limit, sort)).map(Some),
+            None => Ok(None),
+        });
+        match asked {
+            Ok(Some(found)) => return found,
+            Ok(None) => {}
+            Err(error) => self.note("the index cannot be used, so the sessions are read", &error),
+        }
+        search::read_through(sources, sessions, query, limit)
+    }
+
+    /// An index to ask again and again, if there is one.
+    fn engine(
+        &self,
+        sources: &[Source],
+        sessions: &Sessions,
+    ) -> Result<Option<Engine>, CatalogError> {
+        if let Some((opened, _)) = &self.current {
+            return Engine::new(opened, sources, &sessions.sessions).map(Some);
+        }
+        let Some(dir) = self.dir.as_ref().filter(|dir| dir.is_there()) else { return Ok(None) };
+        if !dir.path(index::INDEX).is_dir() {
+            return Ok(None);
+        }
+        let opened = Opened::open(dir, Access::Read)?;
+        Engine::new(&opened, sources, &sessions.sessions).map(Some)
+    }
+
+    /// A search that is asked again and again, as somebody types; none, if there is no index that works.
+    pub fn searcher(&mut self, sources: &[Source], sessions: &Sessions) -> Option<Search> {
+        match self.engine(sources, sessions) {
+            Ok(engine) => engine.map(|engine| Search { engine }),
+            Err(error) => {
+                self.note("the index cannot be used", &error);
+                None
+            }
+        }
+    }
+
+    /// What has to be said about the catalog since the last call.
+    pub fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
+    }
+
+    fn note(&mut self, what: &str, error: &dyn Error) {
+        let mut note = format!("{what}: {error}");
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            note.push_str(&format!(": {error}"));
+            cause = error.source();
+        }
+        self.notes.push(note);
+    }
+}
+
+/// An open index.
+pub struct Search {
+    engine: Engine,
+}
+
+impl Search {
+    /// What a query finds in the sessions that the search was made for.
+    pub fn find(
+        &self,
+        sessions: &Sessions,
+        query: &Query,
+        (limit, sort): (usize, Sort),
+    ) -> Result<Found, CatalogError> {
+        self.engine.search(query, &sessions.sessions, (limit, sort))
+    }
+}
+
+/// Opens a session for reading; `None` if its source is not among these.
+pub fn open(sources: &[Source], session: &Session) -> Result<Option<Box<dyn Reader>>, LayoutError> {
+    search::open(sources, session)
+}
+
+/// The entry that a hit stands for; `None` if it is no longer there.
+pub fn entry(reader: &dyn Reader, hit: &Hit) -> Result<Option<Entry>, LayoutError> {
+    search::entry(reader, hit)
+}

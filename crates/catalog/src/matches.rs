@@ -1,0 +1,183 @@
+//! Whether a text is what a query asks for, and where: the same answer as that of the index, from the text alone.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use everturn::view::Entry;
+
+use crate::query::{Atom, Clause, Query};
+use crate::words::{Word, Words};
+
+/// The words of a text, to be found by what they are.
+pub(crate) struct Text {
+    words: HashMap<String, Vec<(usize, Range<usize>)>>,
+}
+
+impl Text {
+    pub(crate) fn of(text: &str) -> Text {
+        let mut words: HashMap<String, Vec<(usize, Range<usize>)>> = HashMap::new();
+        for Word { text, position, range } in Words::of(text) {
+            words.entry(text).or_default().push((position, range));
+        }
+        Text { words }
+    }
+
+    fn at(&self, word: &str) -> &[(usize, Range<usize>)] {
+        self.words.get(word).map_or(&[], Vec::as_slice)
+    }
+
+    fn stands(&self, word: &str, position: usize) -> Option<Range<usize>> {
+        let found = self.at(word).iter().find(|(at, _)| *at == position);
+        found.map(|(_, range)| range.clone())
+    }
+
+    /// Where the words of a phrase stand one after the other: the position of each first one, and all their ranges.
+    fn phrases(&self, words: &[(usize, String)]) -> Vec<(usize, Vec<Range<usize>>)> {
+        let Some(((first, word), rest)) = words.split_first() else { return Vec::new() };
+        let follow = |(position, range): &(usize, Range<usize>)| {
+            let mut ranges = vec![range.clone()];
+            for (offset, word) in rest {
+                ranges.push(self.stands(word, position + offset - first)?);
+            }
+            Some((*position, ranges))
+        };
+        self.at(word).iter().filter_map(follow).collect()
+    }
+
+    /// Where an atom is found.
+    fn find(&self, atom: &Atom) -> Vec<Range<usize>> {
+        let all = |test: &dyn Fn(&str) -> bool| -> Vec<Range<usize>> {
+            let fit = self.words.iter().filter(|(word, _)| test(word));
+            fit.flat_map(|(_, places)| places.iter().map(|(_, range)| range.clone())).collect()
+        };
+        match atom {
+            Atom::Phrase(words) => {
+                self.phrases(words).into_iter().flat_map(|(_, ranges)| ranges).collect()
+            }
+            Atom::Humps { whole, parts } => {
+                let mut found: Vec<_> = all(&|word| word == whole);
+                let together: Vec<(usize, String)> =
+                    parts.iter().map(|part| (0, part.clone())).collect();
+                found.extend(self.phrases(&together).into_iter().flat_map(|(_, ranges)| ranges));
+                found
+            }
+            Atom::Beginning { before, start, .. } if before.is_empty() => {
+                all(&|word| word.starts_with(start.as_str()))
+            }
+            Atom::Beginning { before, at, start } => {
+                let first = before.first().map_or(0, |(offset, _)| *offset);
+                let begins = self.words.iter().filter(|(word, _)| word.starts_with(start.as_str()));
+                let ends: HashMap<usize, Range<usize>> =
+                    begins.flat_map(|(_, places)| places.iter().cloned()).collect();
+                let mut found = Vec::new();
+                for (position, ranges) in self.phrases(before) {
+                    if let Some(end) = ends.get(&(position + at - first)) {
+                        found.extend(ranges);
+                        found.push(end.clone());
+                    }
+                }
+                found
+            }
+            Atom::Similar { word, distance } => {
+                all(&|other| differs_by(word, other) <= usize::from(*distance))
+            }
+            Atom::Speaker(_) | Atom::Kind(_) => Vec::new(),
+        }
+    }
+}
+
+/// Whether an entry is what the clauses of a query ask for.
+pub(crate) fn is_meant(query: &Query, entry: &Entry) -> bool {
+    let (text, speaker) = (Text::of(&entry.text), Text::of(&entry.speaker));
+    let has = |atom: &Atom| match atom {
+        Atom::Speaker(names) => names.iter().all(|name| !speaker.at(name).is_empty()),
+        Atom::Kind(kind) => entry.kind.as_str() == kind,
+        words => !text.find(words).is_empty(),
+    };
+    query.clauses.iter().all(|clause: &Clause| clause.any.iter().any(has) != clause.absent)
+}
+
+/// Where in a text the words of a query stand, in order and without overlap.
+pub(crate) fn highlights(query: &Query, text: &str) -> Vec<Range<usize>> {
+    let text = Text::of(text);
+    let wanted = query.clauses.iter().filter(|clause| !clause.absent);
+    let mut found: Vec<Range<usize>> =
+        wanted.flat_map(|clause| clause.any.iter().flat_map(|atom| text.find(atom))).collect();
+    found.sort_by_key(|range| (range.start, range.end));
+    let mut joined: Vec<Range<usize>> = Vec::with_capacity(found.len());
+    for range in found {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+/// In how many letters two words differ: one too many, missing, wrong, or two that changed places.
+fn differs_by(one: &str, other: &str) -> usize {
+    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    if one.len().abs_diff(other.len()) > 2 {
+        return usize::MAX;
+    }
+    // The rows of the usual table: the one before the last, the last, and this one.
+    let mut older: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, b) in other.iter().enumerate() {
+            let get = |row: &[usize], at: usize| row.get(at).copied().unwrap_or(usize::MAX - 2);
+            let mut least = get(&last, j) + usize::from(a != b);
+            least = least.min(get(&last, j + 1) + 1).min(get(&row, j) + 1);
+            let swapped =
+                i > 0 && j > 0 && one.get(i - 1) == Some(b) && other.get(j - 1) == Some(a);
+            if swapped {
+                least = least.min(get(&older, j - 1) + 1);
+            }
+            row.push(least);
+        }
+        older = std::mem::replace(&mut last, row);
+    }
+    last.last().copied().unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(query: &str, text: &str, expect: &[&str]) {
+        let query = Query::parse(query, "2026-03-10T12:00:00Z".parse().unwrap()).unwrap();
+        let found: Vec<&str> = highlights(&query, text).into_iter().map(|at| &text[at]).collect();
+        assert_eq!(found, expect, "{query:?} in {text:?}");
+    }
+
+    #[test]
+    fn what_was_asked_for_is_found_where_it_stands() {
+        check("dragon", "A Dragon, the DRAGON!", &["Dragon", "DRAGON"]);
+        check("\"old tower\"", "old tower, tower old", &["old", "tower"]);
+        check("drag*", "drags a dragon, no dredge", &["drags", "dragon"]);
+        check("dragon~", "dargon dragons drum", &["dargon", "dragons"]);
+        check("github", "see GitHub", &["GitHub"]);
+        check("hub", "see GitHub", &["Hub"]);
+        check("HttpRequest", "parseHttpRequest http request", &["HttpRequest"]);
+        check("\"old tow\"*", "old towers, old x", &["old", "towers"]);
+        check("本語", "日本語", &["本語"]);
+        check("語", "日本語", &["語"]);
+        check("日本語", "日本語です", &["日本語"]);
+        check("x -y", "x y", &["x"]);
+    }
+
+    #[test]
+    fn letters_that_changed_places_are_one_difference() {
+        for (one, other, expect) in [
+            ("", "", 0),
+            ("ab", "ba", 1),
+            ("abc", "abd", 1),
+            ("abc", "abcde", 2),
+            ("kitten", "sitting", 3),
+            ("a", "bcde", usize::MAX),
+        ] {
+            assert_eq!(differs_by(one, other), expect, "{one} {other}");
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! What is asked for: words, phrases, beginnings of words, words with typos, and filters.
+//!
+//! Everything that is written side by side must be there; `OR` between two words asks for one of them, and `-` in front
+//! of something asks that it be absent.
+
+use std::fmt;
+use std::ops::Range;
+
+use jiff::Timestamp;
+use thiserror::Error;
+
+use crate::dates::period;
+use crate::words::{Words, folded, is_unspaced};
+
+/// A query that cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{reason}, at character {at}")]
+pub struct QueryError {
+    /// Which character, counted from 1.
+    pub at: usize,
+    /// Why.
+    pub reason: String,
+}
+
+/// A query that was understood.
+#[derive(Debug, Clone, Default)]
+pub struct Query {
+    /// All of these must be so.
+    pub(crate) clauses: Vec<Clause>,
+    /// About the session.
+    pub(crate) sessions: Vec<SessionFilter>,
+    /// Not before.
+    pub(crate) since: Option<Timestamp>,
+    /// Before.
+    pub(crate) until: Option<Timestamp>,
+    /// Words before a colon that are no fields, so they were taken for text.
+    pub(crate) not_fields: Vec<String>,
+}
+
+/// One of several things, or none of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Clause {
+    pub(crate) absent: bool,
+    pub(crate) any: Vec<Atom>,
+}
+
+/// One thing that an entry has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Atom {
+    /// Words at these distances from the first one.
+    Phrase(Vec<(usize, String)>),
+    /// A word in humps: whole, or all its parts in one word.
+    Humps { whole: String, parts: Vec<String> },
+    /// Words, and after them one that begins like this.
+    Beginning { before: Vec<(usize, String)>, at: usize, start: String },
+    /// A word that differs in so many letters.
+    Similar { word: String, distance: u8 },
+    /// Who speaks, by all these words of their name.
+    Speaker(Vec<String>),
+    /// The kind of the entry.
+    Kind(String),
+}
+
+/// What a session must be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SessionFilter {
+    pub(crate) absent: bool,
+    pub(crate) field: SessionField,
+    pub(crate) value: String,
+}
+
+/// What is known of sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SessionField {
+    Layout,
+    Project,
+    Session,
+    Status,
+    Title,
+}
+
+/// The names that may stand before a colon.
+const FIELDS: &str = "speaker, kind, layout, project, session, status, title, since, until";
+
+impl Query {
+    /// Understands a query. `now` is what `3d` is counted from.
+    ///
+    /// ```
+    /// use everturn_catalog::Query;
+    ///
+    /// let now = "2026-03-10T12:00:00Z".parse()?;
+    /// assert!(Query::parse(r#"dragon "old tower" speaker:narrator since:2w -kind:tool_result"#, now).is_ok());
+    /// let error = Query::parse(r#"dragon "old"#, now).unwrap_err();
+    /// assert_eq!(error.to_string(), "the quote is never closed, at character 8");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn parse(text: &str, now: Timestamp) -> Result<Query, QueryError> {
+        let mut query = Query::default();
+        let mut or_before: Option<usize> = None;
+        let mut can_or = false;
+        for chunk in chunks(text)? {
+            if chunk.is_or() {
+                if !can_or {
+                    return Err(wrong(text, chunk.start, "OR needs a word before it"));
+                }
+                or_before = Some(chunk.start);
+                continue;
+            }
+            let atoms = query.understand(text, &chunk, now)?;
+            can_or = false;
+            match (atoms, or_before.take()) {
+                (Some(mut atoms), Some(_)) if !chunk.absent && chunk.field.is_none() => {
+                    if let (Some(last), Some(atom)) = (query.clauses.last_mut(), atoms.pop()) {
+                        last.any.push(atom);
+                        query.clauses.extend(atoms.into_iter().map(Clause::of));
+                        can_or = true;
+                    }
+                }
+                (_, Some(or)) => return Err(wrong(text, or, "OR stands between two words only")),
+                (Some(atoms), None) => {
+                    can_or = !chunk.absent && chunk.field.is_none() && atoms.len() == 1;
+                    let clause = |atom| Clause { absent: chunk.absent, any: vec![atom] };
+                    query.clauses.extend(atoms.into_iter().map(clause));
+                }
+                (None, None) => {}
+            }
+        }
+        if let Some(or) = or_before {
+            return Err(wrong(text, or, "OR needs a word after it"));
+        }
+        query.checked(text)
+    }
+
+    /// Refuses a query that asks for nothing.
+    fn checked(self, text: &str) -> Result<Query, QueryError> {
+        let filtered = !self.sessions.is_empty() || self.since.is_some() || self.until.is_some();
+        if self.clauses.is_empty() && !filtered {
+            return Err(wrong(text, 0, "there is no word to look for"));
+        }
+        if !filtered && self.clauses.iter().all(|clause| clause.absent) {
+            return Err(wrong(text, 0, "it only says what must be absent"));
+        }
+        Ok(self)
+    }
+
+    /// Adds what a filter asks for, or returns what is to be found in the entries.
+    fn understand(
+        &mut self,
+        text: &str,
+        chunk: &Chunk<'_>,
+        now: Timestamp,
+    ) -> Result<Option<Vec<Atom>>, QueryError> {
+        let Some(field) = chunk.field else {
+            return Ok(self.words(text, chunk)?.filter(|atoms| !atoms.is_empty()));
+        };
+        let value = chunk.text.trim();
+        if value.is_empty() {
+            return Err(wrong(text, chunk.start, &format!("{field}: needs a value")));
+        }
+        let session_field = match field {
+            "speaker" => {
+                let names: Vec<String> = Words::of(value).map(|word| word.text).collect();
+                return Ok(Some(vec![Atom::Speaker(names)]));
+            }
+            "kind" => return Ok(Some(vec![Atom::Kind(value.to_owned())])),
+            "since" | "until" => {
+                let Some(period) = period(value, now) else {
+                    let reason =
+                        format!("{value:?} is no date such as 2026-01-03, yesterday or 3d");
+                    return Err(wrong(text, chunk.start, &reason));
+                };
+                if chunk.absent {
+                    return Err(wrong(text, chunk.start, "a date cannot be absent"));
+                }
+                if field == "since" {
+                    self.since = self.since.max(Some(period.start));
+                } else {
+                    self.until = Some(self.until.map_or(period.end, |old| old.min(period.end)));
+                }
+                return Ok(None);
+            }
+            "layout" => SessionField::Layout,
+            "project" => SessionField::Project,
+            "session" => SessionField::Session,
+            "status" => SessionField::Status,
+            _ => SessionField::Title,
+        };
+        let value = match session_field {
+            SessionField::Project | SessionField::Title => folded(value),
+            _ => value.to_owned(),
+        };
+        self.sessions.push(SessionFilter { absent: chunk.absent, field: session_field, value });
+        Ok(None)
+    }
+
+    /// What words ask for.
+    fn words(&mut self, text: &str, chunk: &Chunk<'_>) -> Result<Option<Vec<Atom>>, QueryError> {
+        if let Some((name, _)) = chunk.text.split_once(':').filter(|_| !chunk.quoted)
+            && !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_lowercase())
+        {
+            self.not_fields.push(name.to_owned());
+        }
+        let words: Vec<_> = Words::of(chunk.text).collect();
+        let Some(first) = words.first() else { return Ok(None) };
+        let mut units: Vec<(usize, String)> = Vec::new();
+        let mut parts = Vec::new();
+        let mut alone = Vec::new();
+        for (at, word) in words.iter().enumerate() {
+            let before = at.checked_sub(1).and_then(|before| words.get(before));
+            let offset = word.position - first.position;
+            let is_pair = word.text.chars().nth(1).is_some();
+            match before {
+                Some(before) if before.position == word.position => parts.push(word.text.clone()),
+                // The last character of a stretch is in the pair before it already.
+                Some(before) if before.range.end == word.range.end => {}
+                _ if !is_pair && word.text.starts_with(is_unspaced) => {
+                    alone.push(word.text.clone())
+                }
+                _ => units.push((offset, word.text.clone())),
+            }
+        }
+        let mut atoms: Vec<Atom> = alone
+            .into_iter()
+            .map(|start| Atom::Beginning { before: Vec::new(), at: 0, start })
+            .collect();
+        match (chunk.ending, units.as_slice()) {
+            (Ending::None | Ending::Star, []) => {}
+            (Ending::Star, _) => {
+                if let Some((at, start)) = units.pop() {
+                    atoms.push(Atom::Beginning { before: units, at, start });
+                }
+            }
+            (Ending::Tilde(wanted), [(_, word)]) if atoms.is_empty() => {
+                atoms.push(similar(word, wanted));
+            }
+            (Ending::Tilde(_), _) => {
+                return Err(wrong(text, chunk.start, "~ belongs to a single word"));
+            }
+            (Ending::None, [(_, whole)]) if parts.len() > 1 => {
+                atoms.push(Atom::Humps { whole: whole.clone(), parts });
+            }
+            (Ending::None, _) => atoms.push(Atom::Phrase(units)),
+        }
+        Ok(Some(atoms))
+    }
+
+    /// The query with some slack in every word, for one that has found nothing. None, if there is no such word.
+    pub(crate) fn forgiving(&self) -> Option<Query> {
+        let mut query = self.clone();
+        let mut changed = false;
+        for clause in query.clauses.iter_mut().filter(|clause| !clause.absent) {
+            for atom in &mut clause.any {
+                let word = match &*atom {
+                    Atom::Phrase(words) if words.len() == 1 => words.first().map(|(_, word)| word),
+                    Atom::Humps { whole, .. } => Some(whole),
+                    _ => None,
+                };
+                if let Some(word) = word.filter(|word| distance(word) > 0) {
+                    *atom = similar(word, None);
+                    changed = true;
+                }
+            }
+        }
+        changed.then_some(query)
+    }
+
+    /// Adds bounds that were given beside the query.
+    #[must_use]
+    pub fn within(mut self, since: Option<Timestamp>, until: Option<Timestamp>) -> Query {
+        self.since = self.since.max(since);
+        self.until = match (self.until, until) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        self
+    }
+
+    /// Words before a colon that are no fields, for whoever wonders why nothing was found.
+    #[must_use]
+    pub fn not_fields(&self) -> Option<String> {
+        let names = self.not_fields.join(":, ");
+        (!names.is_empty()).then(|| format!("{names}: is taken for text; the fields are {FIELDS}"))
+    }
+}
+
+impl Clause {
+    fn of(atom: Atom) -> Clause {
+        Clause { absent: false, any: vec![atom] }
+    }
+}
+
+/// How many letters of a word may be wrong.
+fn distance(word: &str) -> u8 {
+    match word.chars().count() {
+        0..3 => 0,
+        3..6 => 1,
+        _ => 2,
+    }
+}
+
+fn similar(word: &str, wanted: Option<u8>) -> Atom {
+    Atom::Similar { word: word.to_owned(), distance: wanted.unwrap_or_else(|| distance(word)) }
+}
+
+fn wrong(text: &str, byte: usize, reason: &str) -> QueryError {
+    let at = text.get(..byte).unwrap_or(text).chars().count() + 1;
+    QueryError { at, reason: reason.to_owned() }
+}
+
+/// A piece of a query.
+#[derive(Debug)]
+struct Chunk<'a> {
+    /// Where it begins, in bytes.
+    start: usize,
+    absent: bool,
+    field: Option<&'a str>,
+    text: &'a str,
+    quoted: bool,
+    ending: Ending,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Ending {
+    None,
+    Star,
+    Tilde(Option<u8>),
+}
+
+impl Chunk<'_> {
+    fn is_or(&self) -> bool {
+        self.text == "OR" && !self.quoted && !self.absent && self.field.is_none()
+    }
+}
+
+/// The pieces of a query, which spaces and quotes part.
+fn chunks(text: &str) -> Result<Vec<Chunk<'_>>, QueryError> {
+    let mut chunks = Vec::new();
+    let mut at = 0;
+    let part = |range: Range<usize>| text.get(range).unwrap_or_default();
+    loop {
+        at += part(at..text.len()).find(|c: char| !c.is_whitespace()).unwrap_or(text.len() - at);
+        if at >= text.len() {
+            return Ok(chunks);
+        }
+        let start = at;
+        let absent = part(at..text.len()).starts_with('-');
+        at += usize::from(absent);
+        let field = field_at(part(at..text.len()));
+        at += field.map_or(0, |field| field.len() + 1);
+        let quoted = part(at..text.len()).starts_with('"');
+        let value = if quoted {
+            let from = at + 1;
+            let Some(length) = part(from..text.len()).find('"') else {
+                return Err(wrong(text, at, "the quote is never closed"));
+            };
+            at = from + length + 1;
+            from..from + length
+        } else {
+            let ends = |c: char| c.is_whitespace() || c == '"';
+            let length = part(at..text.len()).find(ends).unwrap_or(text.len() - at);
+            at += length;
+            at - length..at
+        };
+        let (mut value, mut ending) = (part(value), Ending::None);
+        if field.is_none() && !quoted {
+            (value, ending) = ending_of(value);
+        } else if field.is_none() && part(at..text.len()).starts_with('*') {
+            (ending, at) = (Ending::Star, at + 1);
+        }
+        chunks.push(Chunk { start, absent, field, text: value, quoted, ending });
+    }
+}
+
+/// The field with which a text begins.
+fn field_at(text: &str) -> Option<&str> {
+    let (name, _) = text.split_once(':')?;
+    FIELDS.split(", ").find(|field| *field == name)
+}
+
+/// Takes `*`, `~` or `~1` off the end of a word.
+fn ending_of(word: &str) -> (&str, Ending) {
+    if let Some(word) = word.strip_suffix('*') {
+        return (word, Ending::Star);
+    }
+    for (end, distance) in [("~", None), ("~1", Some(1)), ("~2", Some(2))] {
+        if let Some(word) = word.strip_suffix(end) {
+            return (word, Ending::Tilde(distance));
+        }
+    }
+    (word, Ending::None)
+}
+
+impl fmt::Display for SessionField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", format!("{self:?}").to_lowercase())
+    }
+}
+
+#[cfg(test)]
+mod tests;

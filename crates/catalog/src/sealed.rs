@@ -1,0 +1,89 @@
+//! The directory of the index as its library sees it: what is replaced as a whole carries a checksum, and whoever only
+//! reads needs no locks.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use tantivy::directory::error::{
+    DeleteError, LockError, OpenDirectoryError, OpenReadError, OpenWriteError,
+};
+use tantivy::directory::{
+    Directory, DirectoryLock, FileHandle, Lock, MmapDirectory, WatchCallback, WatchHandle, WritePtr,
+};
+
+use crate::codec::sum;
+
+/// What the process may do there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Nothing is written, not even a lock.
+    Read,
+    Write,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Sealed {
+    files: MmapDirectory,
+    access: Access,
+}
+
+impl Sealed {
+    pub(crate) fn open(path: &Path, access: Access) -> Result<Sealed, OpenDirectoryError> {
+        Ok(Sealed { files: MmapDirectory::open(path)?, access })
+    }
+}
+
+impl Directory for Sealed {
+    fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
+        self.files.get_file_handle(path)
+    }
+
+    fn delete(&self, path: &Path) -> Result<(), DeleteError> {
+        self.files.delete(path)
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
+        self.files.exists(path)
+    }
+
+    fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
+        self.files.open_write(path)
+    }
+
+    fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
+        let mut bytes = self.files.atomic_read(path)?;
+        let damaged = || {
+            let error = io::Error::new(io::ErrorKind::InvalidData, "the checksum is wrong");
+            OpenReadError::wrap_io_error(error, path.to_owned())
+        };
+        let (body, seal) = bytes.split_last_chunk::<8>().ok_or_else(damaged)?;
+        if sum(body) != u64::from_le_bytes(*seal) {
+            return Err(damaged());
+        }
+        bytes.truncate(bytes.len() - 8);
+        Ok(bytes)
+    }
+
+    fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
+        if self.access == Access::Read {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        self.files.atomic_write(path, &[data, &sum(data).to_le_bytes()].concat())
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        self.files.sync_directory()
+    }
+
+    fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {
+        match self.access {
+            Access::Read => Ok(DirectoryLock::from(Box::new(()))),
+            Access::Write => self.files.acquire_lock(lock),
+        }
+    }
+
+    fn watch(&self, watch_callback: WatchCallback) -> tantivy::Result<WatchHandle> {
+        self.files.watch(watch_callback)
+    }
+}

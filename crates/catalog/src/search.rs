@@ -1,0 +1,379 @@
+//! Asking the index, or, where there is none, the sessions themselves.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use everturn::layout::{LayoutError, Reader};
+use everturn::view::Entry;
+use jiff::Timestamp;
+use tantivy::collector::{Collector, FilterCollector, TopDocs};
+use tantivy::columnar::Column;
+use tantivy::query::{
+    AllQuery, BooleanQuery, FuzzyTermQuery, Occur, PhrasePrefixQuery, PhraseQuery,
+    Query as IndexQuery, RangeQuery, TermQuery,
+};
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocAddress, Order, ReloadPolicy, Searcher, Term};
+
+use crate::error::CatalogError;
+use crate::index::{Fields, Opened, UNKNOWN_TIME};
+use crate::matches::is_meant;
+use crate::query::{Atom, Clause, Query};
+use crate::source::{Session, Sessions, Source};
+use crate::update::key_of;
+
+/// How many more than asked for are looked at: some are pieces of one entry, or as good as others.
+const SPARE: usize = 64;
+
+/// How many words a beginning may stand for, after other words.
+const MOST_WORDS: u32 = 10_000;
+
+/// What comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sort {
+    /// What fits best; of two that fit as well, the newer one.
+    #[default]
+    Relevance,
+    /// What is newest.
+    Date,
+}
+
+/// An entry that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hit {
+    /// Which of the sessions it belongs to.
+    pub session: usize,
+    /// Its turn.
+    pub turn: u64,
+    /// Its place in the session.
+    pub seq: u64,
+    /// When it was, as far as that is known.
+    pub time: Option<Timestamp>,
+    /// How well it fits.
+    pub score: f32,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// The entries, the best or the newest first.
+    pub hits: Vec<Hit>,
+    /// Whether there are more than were asked for.
+    pub more: bool,
+    /// Whether nothing fitted exactly, and words that are similar were taken instead.
+    pub similar: bool,
+}
+
+/// An index that is ready to be asked.
+pub(crate) struct Engine {
+    searcher: Searcher,
+    fields: Fields,
+    /// The session of each number, where it is one of those that were listed.
+    sessions: HashMap<u64, usize>,
+    /// Whether the index has others as well.
+    has_others: bool,
+}
+
+impl Engine {
+    pub(crate) fn new(
+        opened: &Opened,
+        sources: &[Source],
+        sessions: &[Session],
+    ) -> Result<Engine, CatalogError> {
+        let reader =
+            opened.index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        let mut numbers = HashMap::with_capacity(sessions.len());
+        for (at, session) in sessions.iter().enumerate() {
+            let source = sources.get(session.source);
+            let row = source.and_then(|source| opened.ledger.rows.get(&key_of(source, session)));
+            numbers.extend(row.map(|row| (row.number, at)));
+        }
+        let has_others = numbers.len() < opened.ledger.rows.len();
+        let fields = opened.fields;
+        Ok(Engine { searcher: reader.searcher(), fields, sessions: numbers, has_others })
+    }
+
+    pub(crate) fn search(
+        &self,
+        query: &Query,
+        sessions: &[Session],
+        (limit, sort): (usize, Sort),
+    ) -> Result<Found, CatalogError> {
+        let mut found = self.find(query, sessions, (limit, sort))?;
+        if found.hits.is_empty()
+            && let Some(forgiving) = query.forgiving()
+        {
+            found = self.find(&forgiving, sessions, (limit, sort))?;
+            found.similar = !found.hits.is_empty();
+        }
+        Ok(found)
+    }
+
+    fn find(
+        &self,
+        query: &Query,
+        sessions: &[Session],
+        (limit, sort): (usize, Sort),
+    ) -> Result<Found, CatalogError> {
+        let asked = self.understood(query);
+        let filtered = self.has_others || !query.sessions.is_empty();
+        let allowed: Arc<HashSet<u64>> = Arc::new(if filtered {
+            let meant = |at: &usize| sessions.get(*at).is_some_and(|one| one.is_meant(query));
+            self.sessions.iter().filter(|(_, at)| meant(at)).map(|(number, _)| *number).collect()
+        } else {
+            HashSet::new()
+        });
+        if filtered && allowed.is_empty() {
+            return Ok(Found::default());
+        }
+        let has_words = query.clauses.iter().any(|clause| !clause.absent);
+        let by_date = sort == Sort::Date || !has_words;
+        let top = || TopDocs::with_limit(limit.saturating_add(SPARE));
+        let allowed = filtered.then_some(allowed);
+        let docs: Vec<(f32, DocAddress)> = if by_date {
+            let newest = top().order_by_fast_field::<i64>("time", Order::Desc);
+            let docs = self.collect(&*asked, newest, allowed)?;
+            docs.into_iter().map(|(_, doc)| (0.0, doc)).collect()
+        } else {
+            self.collect(&*asked, top(), allowed)?
+        };
+        let is_full = docs.len() >= limit.saturating_add(SPARE);
+        let mut hits = self.hits(&docs)?;
+        hits.sort_by(|a, b| {
+            let score =
+                if by_date { std::cmp::Ordering::Equal } else { b.score.total_cmp(&a.score) };
+            score
+                .then_with(|| b.time.cmp(&a.time))
+                .then_with(|| (a.session, a.seq).cmp(&(b.session, b.seq)))
+        });
+        let mut seen = HashSet::new();
+        hits.retain(|hit| seen.insert((hit.session, hit.seq)));
+        let more = hits.len() > limit || is_full;
+        hits.truncate(limit);
+        Ok(Found { hits, more, similar: false })
+    }
+
+    fn collect<C: Collector + Sync + Send>(
+        &self,
+        query: &dyn IndexQuery,
+        collector: C,
+        allowed: Option<Arc<HashSet<u64>>>,
+    ) -> Result<C::Fruit, CatalogError> {
+        Ok(match allowed {
+            None => self.searcher.search(query, &collector)?,
+            Some(allowed) => {
+                let is_allowed = move |number: u64| allowed.contains(&number);
+                let collector = FilterCollector::new("session".to_owned(), is_allowed, collector);
+                self.searcher.search(query, &collector)?
+            }
+        })
+    }
+
+    /// What the index knows of the documents that it found.
+    fn hits(&self, docs: &[(f32, DocAddress)]) -> Result<Vec<Hit>, CatalogError> {
+        struct Columns {
+            numbers: [Column<u64>; 3],
+            time: Column<i64>,
+        }
+        let mut columns: HashMap<u32, Columns> = HashMap::new();
+        let mut hits = Vec::with_capacity(docs.len());
+        for (score, doc) in docs {
+            let of_segment = match columns.entry(doc.segment_ord) {
+                std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+                std::collections::hash_map::Entry::Vacant(entry) => {
+                    let fast = self.searcher.segment_reader(doc.segment_ord).fast_fields();
+                    let numbers = [fast.u64("session")?, fast.u64("turn")?, fast.u64("seq")?];
+                    entry.insert(Columns { numbers, time: fast.i64("time")? })
+                }
+            };
+            let [session, turn, seq] =
+                of_segment.numbers.each_ref().map(|column| column.first(doc.doc_id));
+            let Some(session) = session.and_then(|number| self.sessions.get(&number)) else {
+                continue;
+            };
+            let time = of_segment.time.first(doc.doc_id).filter(|second| *second != UNKNOWN_TIME);
+            hits.push(Hit {
+                session: *session,
+                turn: turn.unwrap_or_default(),
+                seq: seq.unwrap_or_default(),
+                time: time.and_then(|seconds| Timestamp::from_second(seconds).ok()),
+                score: *score,
+            });
+        }
+        Ok(hits)
+    }
+
+    /// A query in the words of the index.
+    fn understood(&self, query: &Query) -> Box<dyn IndexQuery> {
+        let mut all: Vec<(Occur, Box<dyn IndexQuery>)> = Vec::new();
+        for Clause { absent, any } in &query.clauses {
+            let occur = if *absent { Occur::MustNot } else { Occur::Must };
+            let mut atoms: Vec<Box<dyn IndexQuery>> =
+                any.iter().map(|atom| self.atom(atom)).collect();
+            let one = match (atoms.len(), atoms.pop()) {
+                (1, Some(atom)) => atom,
+                (_, last) => {
+                    atoms.extend(last);
+                    Box::new(BooleanQuery::union(atoms))
+                }
+            };
+            all.push((occur, one));
+        }
+        if query.since.is_some() || query.until.is_some() {
+            let bound = |second: i64| Term::from_field_i64(self.fields.time, second);
+            let since = Bound::Included(bound(query.since.map_or(UNKNOWN_TIME + 1, ceil)));
+            let until =
+                query.until.map_or(Bound::Unbounded, |time| Bound::Excluded(bound(ceil(time))));
+            all.push((Occur::Must, Box::new(RangeQuery::new(since, until))));
+        }
+        if all.iter().all(|(occur, _)| *occur == Occur::MustNot) {
+            all.push((Occur::Must, Box::new(AllQuery)));
+        }
+        match (all.len(), all.pop()) {
+            (1, Some((Occur::Must, only))) => only,
+            (_, last) => {
+                all.extend(last);
+                Box::new(BooleanQuery::new(all))
+            }
+        }
+    }
+
+    fn atom(&self, atom: &Atom) -> Box<dyn IndexQuery> {
+        let Fields { text, speaker, kind, .. } = self.fields;
+        let term = |word: &str| Term::from_field_text(text, word);
+        let exact = |term: Term| -> Box<dyn IndexQuery> {
+            Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs))
+        };
+        match atom {
+            Atom::Phrase(words) => match words.as_slice() {
+                [(_, word)] => exact(term(word)),
+                words => {
+                    let terms = words.iter().map(|(at, word)| (*at, term(word))).collect();
+                    Box::new(PhraseQuery::new_with_offset(terms))
+                }
+            },
+            Atom::Humps { whole, parts } => {
+                let parts = parts.iter().map(|part| (0, term(part))).collect();
+                let together = Box::new(PhraseQuery::new_with_offset(parts));
+                Box::new(BooleanQuery::union(vec![exact(term(whole)), together]))
+            }
+            Atom::Beginning { before, start, .. } if before.is_empty() => {
+                Box::new(FuzzyTermQuery::new_prefix(term(start), 0, true))
+            }
+            Atom::Beginning { before, at, start } => {
+                let mut terms: Vec<(usize, Term)> =
+                    before.iter().map(|(at, word)| (*at, term(word))).collect();
+                terms.push((*at, term(start)));
+                let mut query = PhrasePrefixQuery::new_with_offset(terms);
+                query.set_max_expansions(MOST_WORDS);
+                Box::new(query)
+            }
+            Atom::Similar { word, distance } => {
+                Box::new(FuzzyTermQuery::new(term(word), *distance, true))
+            }
+            Atom::Speaker(names) => {
+                let name = |name: &String| {
+                    let term = Term::from_field_text(speaker, name);
+                    Box::new(TermQuery::new(term, IndexRecordOption::Basic)) as Box<dyn IndexQuery>
+                };
+                Box::new(BooleanQuery::intersection(names.iter().map(name).collect()))
+            }
+            Atom::Kind(name) => {
+                let term = Term::from_field_text(kind, name);
+                Box::new(TermQuery::new(term, IndexRecordOption::Basic))
+            }
+        }
+    }
+}
+
+/// The first whole second that is not before a time.
+fn ceil(time: Timestamp) -> i64 {
+    time.as_second() + i64::from(time.subsec_nanosecond() > 0)
+}
+
+/// Looks through the sessions themselves, the newest first.
+pub(crate) fn read_through(
+    sources: &[Source],
+    sessions: &Sessions,
+    query: &Query,
+    limit: usize,
+) -> Found {
+    let mut found = Found::default();
+    for forgiving in [false, true] {
+        let query = match forgiving {
+            false => Some(query.clone()),
+            true => query.forgiving(),
+        };
+        let Some(query) = query else { break };
+        for (at, session) in
+            sessions.sessions.iter().enumerate().filter(|(_, one)| one.is_meant(&query))
+        {
+            // A session that cannot be read hides nothing of the others.
+            read_one(sources, (at, session), &query, &mut found.hits).ok();
+        }
+        found.similar = forgiving && !found.hits.is_empty();
+        if !found.hits.is_empty() {
+            break;
+        }
+    }
+    found.hits.sort_by(|a, b| {
+        b.time.cmp(&a.time).then_with(|| (a.session, a.seq).cmp(&(b.session, b.seq)))
+    });
+    found.more = found.hits.len() > limit;
+    found.hits.truncate(limit);
+    found
+}
+
+fn read_one(
+    sources: &[Source],
+    (at, session): (usize, &Session),
+    query: &Query,
+    hits: &mut Vec<Hit>,
+) -> Result<(), LayoutError> {
+    let Some(reader) = open(sources, session)? else { return Ok(()) };
+    let mut time = session.summary.created.or(session.summary.updated);
+    let mut entries = reader.entries(reader.turns()?)?;
+    while let Some(entry) = entries.next() {
+        drop(entries.take_findings());
+        let entry = entry?;
+        time = entry.time.or(time);
+        let second = time.map(Timestamp::as_second);
+        let since =
+            query.since.is_none_or(|since| second.is_some_and(|second| second >= ceil(since)));
+        let until =
+            query.until.is_none_or(|until| second.is_some_and(|second| second < ceil(until)));
+        if since && until && is_meant(query, &entry) {
+            let (turn, seq) = (entry.turn, entry.seq);
+            let time = second.and_then(|second| Timestamp::from_second(second).ok());
+            hits.push(Hit { session: at, turn, seq, time, score: 0.0 });
+        }
+    }
+    Ok(())
+}
+
+/// Opens a session for reading, if its source is still one.
+pub(crate) fn open(
+    sources: &[Source],
+    session: &Session,
+) -> Result<Option<Box<dyn Reader>>, LayoutError> {
+    let Some(source) = sources.get(session.source) else { return Ok(None) };
+    let Some(layout) = source.layout(session.summary.layout) else { return Ok(None) };
+    layout.open(&source.store, &session.summary.place).map(Some)
+}
+
+/// The entry of a hit, if it is still there.
+pub(crate) fn entry(reader: &dyn Reader, hit: &Hit) -> Result<Option<Entry>, LayoutError> {
+    let all = reader.turns()?;
+    if hit.turn > *all.end() {
+        return Ok(None);
+    }
+    let mut entries = reader.entries(hit.turn..=hit.turn)?;
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        if entry.seq == hit.seq {
+            return Ok(Some(entry));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,104 @@
+//! Where sessions come from, and what is known of each of them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use everturn::finding::Finding;
+use everturn::layout::Layout;
+use everturn::names::FilePath;
+use everturn::store::Store;
+use everturn::view::Summary;
+
+use crate::files::canonical;
+use crate::query::{Query, SessionField, SessionFilter};
+use crate::words::folded;
+
+/// A root, and the layouts that are looked for in it.
+#[derive(Clone)]
+pub struct Source {
+    /// The directory, without links in it: the catalog knows the source by it.
+    pub(crate) root: PathBuf,
+    /// What is read.
+    pub(crate) store: Arc<dyn Store>,
+    /// What is looked for.
+    pub(crate) layouts: Vec<&'static dyn Layout>,
+}
+
+impl Source {
+    /// The sessions of these layouts below a directory, which `store` reads.
+    #[must_use]
+    pub fn new(root: &Path, store: Arc<dyn Store>, layouts: Vec<&'static dyn Layout>) -> Source {
+        Source { root: canonical(root), store, layouts }
+    }
+
+    /// The store.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// The directory, without links in it.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn layout(&self, name: &str) -> Option<&'static dyn Layout> {
+        self.layouts.iter().copied().find(|layout| layout.name() == name)
+    }
+}
+
+/// A session of a source.
+#[derive(Debug, Clone)]
+pub struct Session {
+    /// Which of the sources it belongs to.
+    pub source: usize,
+    /// What can be said of it at a glance.
+    pub summary: Summary,
+    /// The directory on which its agent works.
+    pub project: Option<String>,
+    /// Where its entries come from.
+    pub(crate) entries: Vec<FilePath>,
+    /// The one of these to which entries are only ever added.
+    pub(crate) log: Option<FilePath>,
+}
+
+/// The sessions of all sources, the last one to be changed first.
+#[derive(Debug, Default)]
+pub struct Sessions {
+    /// The sessions.
+    pub sessions: Vec<Session>,
+    /// What could not be looked at.
+    pub findings: Vec<Finding>,
+}
+
+impl Session {
+    /// Whether it is what the filters of a query ask for.
+    pub(crate) fn is_meant(&self, query: &Query) -> bool {
+        query.sessions.iter().all(|filter| self.has(filter) != filter.absent)
+    }
+
+    fn has(&self, SessionFilter { field, value, .. }: &SessionFilter) -> bool {
+        let Summary { place, layout, title, status, .. } = &self.summary;
+        match field {
+            SessionField::Layout => layout == value,
+            SessionField::Session => {
+                place.id.starts_with(value.as_str()) || place.path.as_str() == value
+            }
+            SessionField::Status => status == value,
+            SessionField::Title => folded(title).contains(value.as_str()),
+            SessionField::Project => self
+                .project
+                .as_ref()
+                .is_some_and(|project| folded(project).contains(value.as_str())),
+        }
+    }
+}
+
+/// The last one to be changed comes first.
+pub(crate) fn newest_first(sessions: &mut [Session]) {
+    sessions.sort_by(|a, b| {
+        let key = |session: &Session| session.summary.updated;
+        key(b).cmp(&key(a)).then_with(|| a.summary.place.cmp(&b.summary.place))
+    });
+}

@@ -1,0 +1,299 @@
+//! What is known of sessions at a glance, kept so that a list of them opens no files.
+//!
+//! There is one file for each root. A session counts as known if no file that its summary comes from has another
+//! stamp than when it was read. The file is written anew when something in it has changed; if that fails, nothing is
+//! lost but time.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::thread;
+use std::time::SystemTime;
+
+use everturn::layout::{Layout, LayoutError};
+use everturn::names::FilePath;
+use everturn::view::{Evidence, Place, Places, Summary};
+use jiff::Timestamp;
+
+use crate::codec::{Decoder, Encoder, sum};
+use crate::files::{Directory, Stamp};
+use crate::source::{Session, Sessions, Source};
+
+/// What the file is; another version has another name.
+const NAME: &str = "everturn sessions 1";
+
+/// From so many sessions on, the stamps are looked at by several threads.
+const MANY: usize = 512;
+const THREADS: usize = 2;
+
+/// If more than so many sessions of a layout have changed, all of them are listed at once.
+const BULK: usize = 64;
+
+/// Files and their stamps when they were looked at.
+pub(crate) type Stamps = Vec<(FilePath, Option<Stamp>)>;
+
+/// The stamps of files now.
+pub(crate) fn stamps(root: &Path, files: &[FilePath]) -> Stamps {
+    files.iter().map(|file| (file.clone(), Stamp::of(&root.join(file.as_str())))).collect()
+}
+
+/// Whether a later change of one of the files would show.
+pub(crate) fn settled(stamps: &Stamps, looked: SystemTime) -> bool {
+    stamps.iter().all(|(_, stamp)| stamp.is_none_or(|stamp| stamp.is_settled(looked)))
+}
+
+/// A session that was looked at, with the stamps of what it was read from.
+#[derive(Clone)]
+struct Row {
+    summary: Summary,
+    project: Option<String>,
+    entries: Vec<FilePath>,
+    log: Option<FilePath>,
+    stamps: Stamps,
+}
+
+type Rows = HashMap<FilePath, Row>;
+
+/// Whether summaries are wanted of all sessions, or, of layouts whose names tell something, only what those tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// What names tell, where that is something.
+    Names,
+    /// Everything.
+    All,
+}
+
+/// The sessions of one layout in a source. What had to be read is kept for the next time; why it could not be kept is
+/// returned.
+pub(crate) fn list(
+    dir: Option<&Directory>,
+    (number, source, layout): (usize, &Source, &'static dyn Layout),
+    detail: Detail,
+    now: SystemTime,
+    found: &mut Sessions,
+) -> Result<Option<io::Error>, LayoutError> {
+    let Places { places, findings } = layout.places(&source.store)?;
+    found.findings.extend(findings);
+    let mut known = dir.map(|dir| load(dir, source, layout)).unwrap_or_default();
+    let slots = places.into_iter().map(|place| (known.remove(&place.path), place));
+    let slots = checked(&source.root, slots.map(|(row, place)| (place, row)).collect());
+    let missing = slots.iter().filter(|(_, row)| row.is_none()).count();
+    let names_only = layout.lists_names_only();
+    let bulk = missing > BULK && (detail == Detail::Names || !names_only);
+    let mut listed = if bulk { in_bulk(layout, source)? } else { HashMap::new() };
+    // Sessions that are gone are a change, too.
+    let (mut kept, mut changed) = (Vec::with_capacity(slots.len()), !known.is_empty());
+    for (place, row) in slots {
+        let is_new = row.is_none();
+        let row = row.unwrap_or_else(|| look(layout, source, &place, listed.remove(&place.path)));
+        found.sessions.push(Session {
+            source: number,
+            summary: row.summary.clone(),
+            project: row.project.clone(),
+            entries: row.entries.clone(),
+            log: row.log.clone(),
+        });
+        let is_brief = is_new && bulk && names_only;
+        if !is_brief && row.summary.findings.is_empty() && settled(&row.stamps, now) {
+            changed |= is_new;
+            kept.push(row);
+        }
+    }
+    match dir.filter(|_| changed) {
+        Some(dir) => Ok(save(dir, source, layout, &kept).err()),
+        None => Ok(None),
+    }
+}
+
+/// Adds to the summaries of some sessions what names alone did not tell.
+pub(crate) fn complete(sources: &[Source], sessions: &mut [Session]) {
+    for session in sessions {
+        let Some(source) = sources.get(session.source) else { continue };
+        let layout = source.layout(session.summary.layout);
+        if let Some(layout) =
+            layout.filter(|layout| layout.lists_names_only() && session.entries.is_empty())
+        {
+            let Row { summary, project, entries, log, .. } =
+                look(layout, source, &session.summary.place, None);
+            *session = Session { source: session.source, summary, project, entries, log };
+        }
+    }
+}
+
+/// Drops the rows that no longer hold.
+fn checked(root: &Path, mut slots: Vec<(Place, Option<Row>)>) -> Vec<(Place, Option<Row>)> {
+    let check = |slots: &mut [(Place, Option<Row>)]| {
+        // Many sessions may have a file in common, such as a database.
+        let mut shared: HashMap<FilePath, Option<Stamp>> = HashMap::new();
+        let mut now = |place: &Place, file: &FilePath| {
+            let look = || Stamp::of(&root.join(file.as_str()));
+            if file.is_within(&place.path) {
+                return look();
+            }
+            *shared.entry(file.clone()).or_insert_with(look)
+        };
+        for (place, slot) in slots {
+            let holds =
+                |row: &Row| row.stamps.iter().all(|(file, stamp)| now(place, file) == *stamp);
+            if !slot.as_ref().is_some_and(holds) {
+                *slot = None;
+            }
+        }
+    };
+    if slots.len() < MANY {
+        check(&mut slots);
+        return slots;
+    }
+    let size = slots.len().div_ceil(THREADS);
+    thread::scope(|scope| {
+        for part in slots.chunks_mut(size) {
+            scope.spawn(|| check(part));
+        }
+    });
+    slots
+}
+
+/// All sessions of a layout, as it lists them itself.
+fn in_bulk(
+    layout: &dyn Layout,
+    source: &Source,
+) -> Result<HashMap<FilePath, Summary>, LayoutError> {
+    let (summaries, _) = layout.list(&source.store)?;
+    Ok(summaries.into_iter().map(|summary| (summary.place.path.clone(), summary)).collect())
+}
+
+/// Looks at a session. Its stamps are older than what is read, so that a change on the way shows later.
+fn look(layout: &dyn Layout, source: &Source, place: &Place, listed: Option<Summary>) -> Row {
+    let names_only = listed.is_some() && layout.lists_names_only();
+    let evidence = match names_only {
+        true => Ok(Evidence::default()),
+        false => layout.evidence(&source.store, place),
+    };
+    let (evidence, problem) = match evidence {
+        Ok(evidence) => (evidence, None),
+        Err(error) => (Evidence::default(), Some(error)),
+    };
+    let stamps = stamps(&source.root, &evidence.summary);
+    let read = || {
+        layout
+            .summary(&source.store, place)
+            .unwrap_or_else(|error| layout.unreadable(place, &error))
+    };
+    let mut summary = listed.unwrap_or_else(read);
+    if let Some(error) = problem {
+        summary.findings.extend(layout.unreadable(place, &error).findings);
+    }
+    let project = if names_only { Ok(None) } else { layout.project(&source.store, place) };
+    // A project that cannot be found out is one that nobody can ask for.
+    let (project, Evidence { entries, log, .. }) = (project.unwrap_or_default(), evidence);
+    Row { summary, project, entries, log, stamps }
+}
+
+/// The name of the file for a layout in a root.
+fn file_name(source: &Source, layout: &dyn Layout) -> String {
+    let root = source.root.as_os_str().as_encoded_bytes();
+    format!("sessions-{}-{:016x}", layout.name(), sum(root))
+}
+
+/// What is kept of a layout in a root; nothing, if that cannot be read or is damaged.
+fn load(dir: &Directory, source: &Source, layout: &dyn Layout) -> Rows {
+    let Ok(bytes) = dir.read(&file_name(source, layout)) else { return Rows::new() };
+    let decode = || {
+        let mut decoder = Decoder::open(&bytes, NAME)?;
+        let root = decoder.text()?;
+        let rows = decoder.list(|decoder| Row::read(decoder, layout))?;
+        (Path::new(root) == source.root).then_some(rows)
+    };
+    let rows = decode().unwrap_or_default().into_iter();
+    rows.map(|row| (row.summary.place.path.clone(), row)).collect()
+}
+
+fn save(dir: &Directory, source: &Source, layout: &dyn Layout, rows: &[Row]) -> io::Result<()> {
+    let mut encoder = Encoder::new(NAME);
+    encoder.text(&source.root.to_string_lossy());
+    encoder.number(rows.len() as u64);
+    rows.iter().for_each(|row| row.write(&mut encoder));
+    dir.replace(&file_name(source, layout), &encoder.seal())
+}
+
+/// A path, of which the beginning is left out if it is that of the session.
+fn write_path(encoder: &mut Encoder, place: &FilePath, file: &FilePath) {
+    let rest = file.as_str().strip_prefix(place.as_str());
+    encoder.number(u64::from(rest.is_some()));
+    encoder.text(rest.unwrap_or(file.as_str()));
+}
+
+fn read_path(decoder: &mut Decoder<'_>, place: &FilePath) -> Option<FilePath> {
+    match decoder.number()? {
+        0 => FilePath::parse(decoder.text()?).ok(),
+        _ => match decoder.text()? {
+            "" => Some(place.clone()),
+            rest => FilePath::parse(&format!("{place}{rest}")).ok(),
+        },
+    }
+}
+
+pub(crate) fn write_stamps(encoder: &mut Encoder, place: &FilePath, stamps: &Stamps) {
+    encoder.number(stamps.len() as u64);
+    for (file, stamp) in stamps {
+        write_path(encoder, place, file);
+        encoder.maybe(*stamp, |encoder, stamp| stamp.write(encoder));
+    }
+}
+
+pub(crate) fn read_stamps(decoder: &mut Decoder<'_>, place: &FilePath) -> Option<Stamps> {
+    decoder.list(|decoder| Some((read_path(decoder, place)?, decoder.maybe(Stamp::read)?)))
+}
+
+impl Row {
+    fn write(&self, encoder: &mut Encoder) {
+        let Summary { place, title, created, updated, status, turns, parent, .. } = &self.summary;
+        for text in [place.path.as_str(), &place.id, title, status] {
+            encoder.text(text);
+        }
+        for time in [created, updated] {
+            encoder.maybe(*time, |encoder, time| {
+                encoder.signed(time.as_second());
+                encoder.signed(i64::from(time.subsec_nanosecond()));
+            });
+        }
+        encoder.maybe(*turns, Encoder::number);
+        encoder.maybe(parent.as_deref(), Encoder::text);
+        encoder.maybe(self.project.as_deref(), Encoder::text);
+        encoder.number(self.entries.len() as u64);
+        self.entries.iter().for_each(|file| write_path(encoder, &place.path, file));
+        encoder.maybe(self.log.as_ref(), |encoder, file| write_path(encoder, &place.path, file));
+        write_stamps(encoder, &place.path, &self.stamps);
+    }
+
+    fn read(decoder: &mut Decoder<'_>, layout: &dyn Layout) -> Option<Row> {
+        let path = FilePath::parse(decoder.text()?).ok()?;
+        let mut text = || Some(decoder.text()?.to_owned());
+        let (id, title, status) = (text()?, text()?, text()?);
+        let mut time = || {
+            decoder.maybe(|decoder| {
+                let (second, nano) = (decoder.signed()?, decoder.signed()?);
+                Timestamp::new(second, i32::try_from(nano).ok()?).ok()
+            })
+        };
+        let (created, updated) = (time()?, time()?);
+        let turns = decoder.maybe(Decoder::number)?;
+        let mut text = || decoder.maybe(|decoder| Some(decoder.text()?.to_owned()));
+        let (parent, project) = (text()?, text()?);
+        let entries = decoder.list(|decoder| read_path(decoder, &path))?;
+        let log = decoder.maybe(|decoder| read_path(decoder, &path))?;
+        let stamps = read_stamps(decoder, &path)?;
+        let summary = Summary {
+            place: Place { id, path },
+            layout: layout.name(),
+            title,
+            created,
+            updated,
+            status,
+            turns,
+            parent,
+            findings: Vec::new(),
+        };
+        Some(Row { summary, project, entries, log, stamps })
+    }
+}

@@ -1,0 +1,351 @@
+//! Bringing the index up to date: what has changed is read again, the small and the new first.
+//!
+//! Every commit of the index names a ledger that says what is in it, so a process that ends on the way, whatever ends
+//! it, loses what it did since the last one and nothing else.
+
+mod merging;
+mod pieces;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use everturn::names::FilePath;
+use everturn::store::Store;
+use everturn::view::Entry;
+use tantivy::{IndexWriter, Term};
+
+use self::merging::Merging;
+use self::pieces::{Piece, Room, pieces};
+use crate::codec::sum;
+use crate::error::CatalogError;
+use crate::files::{Directory, is_dir};
+use crate::index::{INDEX, Opened, note_good, store_ledger};
+use crate::ledger::{Key, Ledger, Row};
+use crate::source::{Session, Source};
+use crate::summaries::{Stamps, settled, stamps};
+
+/// How many threads split texts into words, and how much memory each may fill before it writes a segment.
+const THREADS: usize = 2;
+const MEMORY: usize = 36 << 20;
+
+/// Up to so many bytes, one thread does it all.
+const LITTLE: u64 = 4 << 20;
+
+/// How much text lies between two commits, in bytes.
+const COMMIT: u64 = 96 << 20;
+
+/// The sizes of sessions that are read one after the other: all of one size before the larger ones.
+const SIZES: [u64; 3] = [1 << 20, 16 << 20, 128 << 20];
+
+/// How many bytes at the end of a file tell whether it has only grown.
+const TAIL: u64 = 4096;
+
+/// How far the work is.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress<'a> {
+    /// The session that is read.
+    pub session: &'a str,
+    /// How many bytes of files are done, and how many there are.
+    pub bytes: (u64, u64),
+}
+
+/// What was done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Updated {
+    /// How many sessions were read, wholly or in part.
+    pub read: usize,
+    /// How many are gone.
+    pub forgotten: usize,
+    /// How many bytes of text were read.
+    pub bytes: u64,
+    /// How many could not be read to their ends.
+    pub unreadable: usize,
+    /// Why the whole index was made anew, if it was.
+    pub rebuilt: Option<String>,
+}
+
+/// A session that has to be read.
+struct Job<'a> {
+    session: &'a Session,
+    key: Key,
+    /// Where the reading goes on, if some of it is there already.
+    from: Option<Row>,
+    stamps: Stamps,
+    bytes: u64,
+}
+
+/// Brings the index up to date with these sessions.
+pub(crate) fn update(
+    dir: &Directory,
+    opened: &mut Opened,
+    (sources, sessions): (&[Source], &[Session]),
+    now: SystemTime,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Updated, CatalogError> {
+    let mut ledger = std::mem::take(&mut opened.ledger);
+    let gone = gone(&ledger, sources, sessions);
+    let mut jobs: Vec<Job<'_>> =
+        sessions.iter().filter_map(|session| job(&mut ledger, sources, session, now)).collect();
+    let mut done = Updated { forgotten: gone.len(), ..Updated::default() };
+    if jobs.is_empty() && gone.is_empty() {
+        opened.ledger = ledger;
+        return Ok(done);
+    }
+    jobs.sort_by_key(|job| {
+        let size = SIZES.iter().position(|size| job.bytes <= *size).unwrap_or(SIZES.len());
+        (size, std::cmp::Reverse(job.session.summary.updated))
+    });
+    let total = jobs.iter().map(|job| job.bytes).sum();
+    let threads = if total <= LITTLE { 1 } else { THREADS };
+    let writer: IndexWriter<Piece> =
+        opened.index.writer_with_num_threads(threads, threads * MEMORY)?;
+    writer.set_merge_policy(Box::new(Merging::new(dir.path(INDEX))));
+    let mut work = Work { dir, opened, writer, ledger, room: Room::default(), uncommitted: 0, now };
+    for key in gone {
+        work.forget(&key);
+    }
+    let mut before = 0;
+    for job in jobs {
+        let name = job.session.summary.place.id.as_str();
+        progress(Progress { session: name, bytes: (before, total) });
+        let mut tell = |read: u64| {
+            progress(Progress { session: name, bytes: (before + read.min(job.bytes), total) });
+        };
+        let read = work.session(&job, sources, &mut tell)?;
+        done.read += 1;
+        done.bytes += read.bytes;
+        done.unreadable += usize::from(read.failed);
+        before += job.bytes;
+    }
+    work.finish()?;
+    Ok(done)
+}
+
+/// Sessions of these sources that are no more, and those of roots that are no more.
+fn gone(ledger: &Ledger, sources: &[Source], sessions: &[Session]) -> Vec<Key> {
+    let known: HashSet<(usize, &str, &FilePath)> = sessions
+        .iter()
+        .map(|session| (session.source, session.summary.layout, &session.summary.place.path))
+        .collect();
+    let is_gone = |key: &&Key| {
+        let mut of_root =
+            sources.iter().enumerate().filter(|(_, source)| source.root == key.root).peekable();
+        if of_root.peek().is_none() {
+            return !is_dir(&key.root);
+        }
+        of_root.any(|(number, source)| {
+            source.layout(&key.layout).is_some()
+                && !known.contains(&(number, key.layout.as_str(), &key.path))
+        })
+    };
+    ledger.rows.keys().filter(is_gone).cloned().collect()
+}
+
+/// The key of a session.
+pub(crate) fn key_of(source: &Source, session: &Session) -> Key {
+    Key {
+        root: source.root.clone(),
+        layout: session.summary.layout.to_owned(),
+        path: session.summary.place.path.clone(),
+    }
+}
+
+/// What has to be done about a session, if anything.
+fn job<'a>(
+    ledger: &mut Ledger,
+    sources: &[Source],
+    session: &'a Session,
+    now: SystemTime,
+) -> Option<Job<'a>> {
+    let source = sources.get(session.source)?;
+    let key = key_of(source, session);
+    let stamps = stamps(&source.root, &session.entries);
+    let bytes = stamps.iter().filter_map(|(_, stamp)| Some((*stamp)?.len)).sum();
+    let Some(row) = ledger.rows.get_mut(&key) else {
+        return Some(Job { session, key, from: None, stamps, bytes });
+    };
+    if row.stamps == stamps && row.settled && row.whole && !stamps.is_empty() {
+        return None;
+    }
+    let log = session.log.as_ref();
+    let from =
+        log.is_some_and(|log| has_only_grown(row, &stamps, log, source)).then(|| row.clone());
+    let before: u64 = row.stamps.iter().filter_map(|(_, stamp)| Some((*stamp)?.len)).sum();
+    if from.is_some() && row.whole && before == bytes {
+        // Nothing was added since, and by now a change would show.
+        row.settled = settled(&stamps, now);
+        row.stamps = stamps;
+        return None;
+    }
+    let bytes = if from.is_some() && row.whole { bytes - before } else { bytes };
+    Some(Job { session, key, from, stamps, bytes })
+}
+
+/// Whether files are what they were, except that the log has become longer.
+fn has_only_grown(row: &Row, stamps: &Stamps, log: &FilePath, source: &Source) -> bool {
+    if row.stamps.len() != stamps.len() {
+        return false;
+    }
+    let changed = row.stamps.iter().zip(stamps).filter(|(old, new)| old != new);
+    let grown: Vec<_> = changed.collect();
+    let same = match grown.as_slice() {
+        [] => true,
+        [((old, Some(before)), (new, Some(after)))] => {
+            old == log && new == log && before.has_grown_to(after)
+        }
+        _ => false,
+    };
+    same && row.tail.is_some() && tail(&source.store, log, &row.stamps) == row.tail
+}
+
+/// The checksum of the bytes at the end that a file had then.
+fn tail(store: &Arc<dyn Store>, file: &FilePath, stamps: &Stamps) -> Option<u64> {
+    let end = stamps.iter().find(|(known, _)| known == file)?.1?.len;
+    let bytes = store.read(file, end.saturating_sub(TAIL)..end).ok()?;
+    (bytes.len() as u64 == end.min(TAIL)).then(|| sum(&bytes))
+}
+
+struct Work<'a> {
+    dir: &'a Directory,
+    opened: &'a mut Opened,
+    writer: IndexWriter<Piece>,
+    ledger: Ledger,
+    room: Room,
+    /// How much text no commit has yet.
+    uncommitted: u64,
+    now: SystemTime,
+}
+
+/// What came of reading a session.
+struct Read {
+    bytes: u64,
+    failed: bool,
+}
+
+impl Work<'_> {
+    fn forget(&mut self, key: &Key) {
+        if let Some(row) = self.ledger.rows.remove(key) {
+            self.writer.delete_term(Term::from_field_u64(self.opened.fields.session, row.number));
+        }
+    }
+
+    /// Reads a session, and commits on the way if it is long.
+    fn session(
+        &mut self,
+        job: &Job<'_>,
+        sources: &[Source],
+        tell: &mut dyn FnMut(u64),
+    ) -> Result<Read, CatalogError> {
+        let Some(source) = sources.get(job.session.source) else {
+            return Ok(Read { bytes: 0, failed: true });
+        };
+        let log = job.session.log.as_ref();
+        let tail = log.and_then(|log| tail(&source.store, log, &job.stamps));
+        let mut row = match &job.from {
+            Some(row) => Row { whole: false, ..row.clone() },
+            None => {
+                self.forget(&job.key);
+                let number = self.ledger.next;
+                self.ledger.next += 1;
+                let (stamps, settled) = (job.stamps.clone(), false);
+                Row { number, stamps, settled, whole: false, turn: 0, seq: 0, tail }
+            }
+        };
+        let bytes = self.entries(job, source, &mut row, tell);
+        let (bytes, failed) = match bytes {
+            Ok(bytes) => (bytes, false),
+            Err(Failure::Session(bytes)) => (bytes, true),
+            Err(Failure::Catalog(error)) => return Err(error),
+        };
+        row.stamps.clone_from(&job.stamps);
+        (row.settled, row.whole, row.tail) = (settled(&job.stamps, self.now), true, tail);
+        self.ledger.rows.insert(job.key.clone(), row);
+        if self.uncommitted >= COMMIT {
+            self.commit()?;
+        }
+        Ok(Read { bytes, failed })
+    }
+
+    /// Adds the entries of a session that are not there yet; returns how many bytes of text they have.
+    fn entries(
+        &mut self,
+        job: &Job<'_>,
+        source: &Source,
+        row: &mut Row,
+        tell: &mut dyn FnMut(u64),
+    ) -> Result<u64, Failure> {
+        let summary = &job.session.summary;
+        let layout = source.layout(summary.layout).ok_or(Failure::Session(0))?;
+        let reader = layout.open(&source.store, &summary.place).map_err(|_| Failure::Session(0))?;
+        let all = reader.turns().map_err(|_| Failure::Session(0))?;
+        let mut entries = reader
+            .entries(row.turn.max(*all.start())..=*all.end())
+            .map_err(|_| Failure::Session(0))?;
+        let mut time = summary.created.or(summary.updated);
+        let (mut bytes, mut told) = (0, 0);
+        while let Some(entry) = entries.next() {
+            // Findings are what `check` and `show` tell; they must not pile up here.
+            drop(entries.take_findings());
+            let entry = entry.map_err(|_| Failure::Session(bytes))?;
+            if entry.seq <= row.seq {
+                continue;
+            }
+            time = entry.time.or(time);
+            self.entry(&entry, row, time)?;
+            bytes += entry.text.len() as u64;
+            if bytes - told > 1 << 20 {
+                told = bytes;
+                tell(bytes);
+            }
+            if self.uncommitted >= COMMIT {
+                self.ledger.rows.insert(job.key.clone(), row.clone());
+                self.commit().map_err(Failure::Catalog)?;
+            }
+        }
+        Ok(bytes)
+    }
+
+    fn entry(
+        &mut self,
+        entry: &Entry,
+        row: &mut Row,
+        time: Option<jiff::Timestamp>,
+    ) -> Result<(), Failure> {
+        let index = |error: tantivy::TantivyError| Failure::Catalog(error.into());
+        for text in pieces(&entry.text) {
+            let what = (row.number, entry, time);
+            let piece = Piece::new(&self.opened.fields, what, text, &self.room);
+            self.writer.add_document(piece).map_err(index)?;
+        }
+        self.uncommitted += entry.text.len() as u64;
+        (row.turn, row.seq) = (entry.turn, entry.seq);
+        Ok(())
+    }
+
+    /// Makes what was added part of the index, together with the ledger that says so.
+    fn commit(&mut self) -> Result<(), CatalogError> {
+        let mut prepared = self.writer.prepare_commit()?;
+        let payload = store_ledger(self.dir, &self.ledger, prepared.opstamp())?;
+        prepared.set_payload(&payload);
+        prepared.commit()?;
+        self.uncommitted = 0;
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(), CatalogError> {
+        self.commit()?;
+        self.writer.wait_merging_threads()?;
+        note_good(self.dir, &self.opened.index)?;
+        self.opened.ledger = self.ledger;
+        self.opened.tidy(self.dir)
+    }
+}
+
+/// Why the reading of a session ends early.
+enum Failure {
+    /// It cannot be read further; so many bytes of it were.
+    Session(u64),
+    /// The index cannot be written.
+    Catalog(CatalogError),
+}

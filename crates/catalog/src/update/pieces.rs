@@ -1,0 +1,154 @@
+//! Entries on their way into the index: cut into pieces, and never too many at once.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use everturn::view::Entry;
+use jiff::Timestamp;
+use tantivy::Document;
+use tantivy::schema::{Field, OwnedValue};
+
+use crate::index::{Fields, UNKNOWN_TIME};
+
+/// Longer texts are cut, in bytes, and so much stands in two pieces, so that phrases are found across the cut.
+const LONGEST: usize = 256 << 10;
+const OVERLAP: usize = 512;
+
+/// How many bytes of text may wait to be split into words.
+const WAITING: usize = 8 << 20;
+
+/// A text in pieces that are not too long, cut between words where there are any.
+pub(crate) fn pieces(text: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while rest.len() > LONGEST {
+        let end = boundary(rest, LONGEST);
+        pieces.push(rest.get(..end).unwrap_or_default());
+        let next = boundary(rest, end - OVERLAP).max(1);
+        rest = rest.get(next..).unwrap_or_default();
+    }
+    pieces.push(rest);
+    pieces
+}
+
+/// A place before `most` where a text may be cut.
+fn boundary(text: &str, most: usize) -> usize {
+    let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    let start = end.saturating_sub(OVERLAP);
+    let near = (start..end).find(|at| text.is_char_boundary(*at)).and_then(|at| text.get(at..end));
+    let space = near.and_then(|near| near.rfind(char::is_whitespace));
+    match (space, near) {
+        (Some(space), Some(near)) => end - near.len() + space,
+        _ => end,
+    }
+}
+
+/// Counts the bytes that wait; whoever adds more has to wait as well.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Room(Arc<(Mutex<usize>, Condvar)>);
+
+impl Room {
+    /// Waits until there is room for so many bytes.
+    fn take(&self, bytes: usize) -> Taken {
+        let (waiting, freed) = &*self.0;
+        let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        while *waiting > 0 && *waiting + bytes > WAITING {
+            waiting = freed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+        *waiting += bytes;
+        Taken { room: self.clone(), bytes }
+    }
+}
+
+/// Room that is given back when its piece is done.
+#[derive(Debug)]
+struct Taken {
+    room: Room,
+    bytes: usize,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let (waiting, freed) = &*self.room.0;
+        *waiting.lock().unwrap_or_else(PoisonError::into_inner) -= self.bytes;
+        freed.notify_all();
+    }
+}
+
+/// A piece of an entry, as the index wants it.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    values: Vec<(Field, OwnedValue)>,
+    _taken: Taken,
+}
+
+impl Piece {
+    pub(crate) fn new(
+        fields: &Fields,
+        (number, entry, time): (u64, &Entry, Option<Timestamp>),
+        text: &str,
+        room: &Room,
+    ) -> Piece {
+        let time = time.map_or(UNKNOWN_TIME, Timestamp::as_second);
+        let values = vec![
+            (fields.text, OwnedValue::Str(text.to_owned())),
+            (fields.speaker, OwnedValue::Str(entry.speaker.clone())),
+            (fields.kind, OwnedValue::Str(entry.kind.as_str().to_owned())),
+            (fields.session, OwnedValue::U64(number)),
+            (fields.turn, OwnedValue::U64(entry.turn)),
+            (fields.seq, OwnedValue::U64(entry.seq)),
+            (fields.time, OwnedValue::I64(time)),
+        ];
+        Piece { values, _taken: room.take(text.len()) }
+    }
+}
+
+impl Document for Piece {
+    type Value<'a> = &'a OwnedValue;
+    type FieldsValuesIter<'a> = Values<'a>;
+
+    fn iter_fields_and_values(&self) -> Values<'_> {
+        Values(self.values.iter())
+    }
+}
+
+/// The fields of a piece with their values.
+pub(crate) struct Values<'a>(std::slice::Iter<'a, (Field, OwnedValue)>);
+
+impl<'a> Iterator for Values<'a> {
+    type Item = (Field, &'a OwnedValue);
+
+    fn next(&mut self) -> Option<(Field, &'a OwnedValue)> {
+        self.0.next().map(|(field, value)| (*field, value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_between_words_and_nothing_is_lost() {
+        let check = |text: String, count: usize| {
+            let found = pieces(&text);
+            assert_eq!(found.len(), count);
+            let mut end = 0;
+            for piece in found {
+                assert!(piece.len() <= LONGEST);
+                let start = piece.as_ptr() as usize - text.as_ptr() as usize;
+                assert!(start <= end, "a gap from {end} to {start}");
+                assert!(start == 0 || start + OVERLAP <= end);
+                end = start + piece.len();
+            }
+            assert_eq!(end, text.len());
+        };
+        check(String::new(), 1);
+        check("word ".repeat(10), 1);
+        check("word ".repeat(100_000), 2);
+        check("結".repeat(300_000), 4);
+        check("x".repeat(LONGEST), 1);
+        let words = "word ".repeat(100_000);
+        assert!(
+            pieces(&words).iter().all(|piece| piece.trim().split(' ').all(|word| word == "word"))
+        );
+    }
+}

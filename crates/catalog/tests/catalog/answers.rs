@@ -1,0 +1,136 @@
+//! What is found, and how it is ordered, in sessions of every layout.
+
+use everturn_catalog::{Catalog, Detail, Query, Sort};
+
+use crate::support::{LAYOUTS, World, at, later, shown};
+
+#[test]
+fn every_layout_is_found_by_what_was_said_in_it() {
+    let world = World::new();
+    for layout in LAYOUTS {
+        let id = if layout == "linggen" { "sess-1" } else { layout };
+        world.session(layout, id, &["I look for the zephyr", "Then I rest"]);
+    }
+    let ids = ["game", "camp", "codelia", "sess-1", "chatlog"];
+    let (found, notes) = world.find("zephyr -kind:tool_call -kind:tool_result");
+    assert_eq!(notes, Vec::<String>::new());
+    for id in ids {
+        let fits = |hit: &&String| hit.starts_with(id) && hit.contains("I look for the zephyr");
+        assert!(found.iter().any(|hit| fits(&hit)), "{id} is not in {found:?}");
+    }
+    world.check("zephyr layout:game", &["game 1: I look for the zephyr"]);
+    world.check("zephyr project:SITE", &["sess-1 1: I look for the zephyr"]);
+    world.check("zephyr session:code", &["codelia 1: I look for the zephyr"]);
+    world.check("zephyr kind:user session:codelia", &["codelia 1: I look for the zephyr"]);
+    world.check("zephyr speaker:gm", &["game 1: I look for the zephyr"]);
+    world.check("rest session:sess status:active -layout:game", &["sess-1 2: Then I rest"]);
+}
+
+#[test]
+fn words_phrases_beginnings_typos_scripts_and_identifiers() {
+    let world = World::new();
+    let texts = [
+        "The dragon sleeps in the old tower.",
+        "An old man dreams of a tower.",
+        "Café crème, s'il vous plaît",
+        "call parseHttpRequest in http_request.rs",
+        "東京タワーで黒猫を見た",
+        "see GitHub for more",
+    ];
+    world.session("game", "tale", &texts);
+    let hit = |number: usize| format!("tale {number}: {}", texts[number - 1]);
+    let check = |query: &str, numbers: &[usize]| {
+        let expect: Vec<String> = numbers.iter().map(|number| hit(*number)).collect();
+        world.check(query, &expect.iter().map(String::as_str).collect::<Vec<_>>());
+    };
+    check("tower", &[1, 2]);
+    check("OLD Tower", &[1, 2]);
+    check("\"old tower\"", &[1]);
+    check("old -dragon", &[2]);
+    check("dragon OR man", &[1, 2]);
+    check("drea*", &[2]);
+    check("\"old to\"*", &[1]);
+    check("dragno~", &[1]);
+    check("cafe creme", &[3]);
+    check("plaît", &[3]);
+    check("http_request", &[4]);
+    check("HttpRequest", &[4]);
+    check("parsehttprequest", &[4]);
+    check("request", &[4]);
+    check("github", &[6]);
+    check("\"see github for\"", &[6]);
+    check("黒猫", &[5]);
+    check("猫", &[5]);
+    check("た", &[5]);
+    check("東京タワー", &[5]);
+    check("京東", &[]);
+    check("since:2026-01-01T10:03:00Z until:2026-01-01T10:04:01Z", &[3, 4]);
+    check("old until:2026-01-01T10:01:30Z", &[1]);
+    check("nothinglikethis", &[]);
+}
+
+#[test]
+fn typos_are_forgiven_only_when_nothing_fits() {
+    let world = World::new();
+    world.session("game", "tale", &["The dragon sleeps.", "A dragoon rides."]);
+    let (mut catalog, sources) = (world.catalog(), world.sources());
+    let sessions = catalog.sessions(&sources, Detail::All, later()).unwrap();
+    catalog.update(&sources, &sessions, later(), &mut |_| {});
+    let mut ask = |text: &str| {
+        let query = Query::parse(text, at(0)).unwrap();
+        let found = catalog.search(&sources, &sessions, &query, (10, Sort::Relevance));
+        (shown(&sources, &sessions, &found).len(), found.similar)
+    };
+    assert_eq!(ask("dragon"), (1, false));
+    assert_eq!(ask("dargon"), (2, true));
+    assert_eq!(ask("xyzzyx"), (0, false));
+}
+
+#[test]
+fn the_best_comes_first_and_of_equals_the_newest() {
+    let world = World::new();
+    let long = format!("dragon {}", "and other words ".repeat(40));
+    world.session("game", "tale", &["dragon here", &long, "dragon dragon dragon", "dragon here"]);
+    let found = world.find_with(&mut world.catalog(), "dragon", Sort::Relevance);
+    let turns: Vec<&str> = found.iter().map(|hit| &hit[..6]).collect();
+    assert_eq!(turns, ["tale 3", "tale 4", "tale 1", "tale 2"]);
+    let found = world.find_with(&mut world.catalog(), "dragon", Sort::Date);
+    let turns: Vec<&str> = found.iter().map(|hit| &hit[..6]).collect();
+    assert_eq!(turns, ["tale 4", "tale 3", "tale 2", "tale 1"]);
+}
+
+#[test]
+fn long_entries_are_found_once_and_to_their_ends() {
+    let world = World::new();
+    let text = format!("alpha {} the omega point", "filler words ".repeat(60_000));
+    world.session("game", "tale", &[&text, "omega"]);
+    for query in ["alpha", "\"omega point\"", "filler"] {
+        let (found, _) = world.find(query);
+        assert_eq!(found.len(), 1, "{query}");
+        assert!(found[0].starts_with("tale 1: alpha"));
+    }
+    let catalog = &mut world.catalog();
+    let sources = world.sources();
+    let sessions = catalog.sessions(&sources, Detail::All, later()).unwrap();
+    let query = Query::parse("filler", at(0)).unwrap();
+    let found = catalog.search(&sources, &sessions, &query, (1, Sort::Relevance));
+    assert_eq!((found.hits.len(), found.more), (1, false));
+}
+
+#[test]
+fn without_a_place_for_it_the_answers_are_the_same() {
+    let world = World::new();
+    world.session("game", "tale", &["The dragon sleeps.", "The old tower falls."]);
+    let mut none = Catalog::new(None);
+    let found = world.find_with(&mut none, "dragon", Sort::Date);
+    assert_eq!(found, ["tale 1: The dragon sleeps."]);
+    assert_eq!(world.find_with(&mut none, "towr", Sort::Date), ["tale 2: The old tower falls."]);
+    assert_eq!(none.take_notes(), Vec::<String>::new());
+    // A file where the directory should be is as good as a disk that cannot be written.
+    std::fs::write(world.cache(), "in the way").unwrap();
+    let (found, notes) = world.find("dragon");
+    assert_eq!(found, ["tale 1: The dragon sleeps."]);
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert!(notes[0].starts_with("the list of sessions cannot be kept: "), "{notes:?}");
+    assert!(notes[1].starts_with("the index cannot be brought up to date: "), "{notes:?}");
+}

@@ -1,0 +1,150 @@
+//! Every file of the catalog, damaged in every way: the answers stay the same.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use everturn_catalog::Sort;
+
+use crate::support::{World, later};
+
+/// All files below a directory.
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => found.extend(files(&path)),
+            false => found.push(path),
+        }
+    }
+    found.sort();
+    found
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let (path, name) = (entry.as_ref().unwrap().path(), entry.unwrap().file_name());
+        match path.is_dir() {
+            true => copy(&path, &to.join(name)),
+            false => drop(fs::copy(&path, to.join(name)).unwrap()),
+        }
+    }
+}
+
+/// A root whose index has several segments and deletions.
+fn world() -> World {
+    let world = World::new();
+    let place = world.session("game", "tale", &["The dragon sleeps.", "The old tower falls."]);
+    world.session("codelia", "one", &["Look at the dragon_scale", "日本語のテキスト"]);
+    world.update();
+    world.session("linggen", "sess-1", &["A dragon in a project"]);
+    world.update();
+    world.say("game", &place, "Another dragon comes.");
+    world.session("chatlog", "chat", &["dragon", "tower"]);
+    world.update();
+    world
+}
+
+const QUERIES: [&str; 5] = ["dragon", "\"old tower\"", "日本", "tow*", "speaker:gm"];
+
+fn answers(world: &World) -> Vec<Vec<String>> {
+    let mut catalog = world.catalog();
+    QUERIES.iter().map(|query| world.find_with(&mut catalog, query, Sort::Date)).collect()
+}
+
+#[test]
+fn a_file_that_is_cut_flipped_emptied_or_gone_changes_no_answer() {
+    let world = world();
+    let expect = answers(&world);
+    assert!(expect.iter().all(|found| !found.is_empty()), "{expect:?}");
+    let good = world.place.path().join("good");
+    copy(&world.cache(), &good);
+    let names: Vec<PathBuf> =
+        files(&good).iter().map(|file| file.strip_prefix(&good).unwrap().to_owned()).collect();
+    assert!(names.len() > 20, "{names:?}");
+    let mut damages = 0;
+    for name in &names {
+        let bytes = fs::read(good.join(name)).unwrap();
+        let flipped = |at: usize| {
+            let mut bytes = bytes.clone();
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte ^= 0x10;
+            }
+            Some(bytes)
+        };
+        let ways = [
+            None,
+            Some(Vec::new()),
+            Some(bytes[..bytes.len() / 2].to_vec()),
+            Some(bytes[..bytes.len().saturating_sub(1)].to_vec()),
+            flipped(0),
+            flipped(bytes.len() / 3),
+            flipped(bytes.len() / 2),
+            flipped(bytes.len().saturating_sub(1)),
+        ];
+        for way in ways {
+            fs::remove_dir_all(world.cache()).unwrap();
+            copy(&good, &world.cache());
+            match &way {
+                Some(bytes) => fs::write(world.cache().join(name), bytes).unwrap(),
+                None => fs::remove_file(world.cache().join(name)).unwrap(),
+            }
+            assert_eq!(answers(&world), expect, "{} as {way:?}", name.display());
+            // The next one has nothing to mend.
+            let updated = world.update();
+            assert_eq!((updated.read, updated.rebuilt), (0, None), "{}", name.display());
+            damages += 1;
+        }
+    }
+    println!("damage suite: {damages} damages of {} files", names.len());
+}
+
+#[test]
+fn what_is_damaged_is_said_and_mended_once() {
+    let world = world();
+    let postings = files(&world.cache().join("index"));
+    let postings = postings.iter().find(|file| file.extension().is_some_and(|end| end == "idx"));
+    let postings = postings.unwrap();
+    let mut bytes = fs::read(postings).unwrap();
+    bytes[10] ^= 1;
+    fs::write(postings, bytes).unwrap();
+    let (_, notes) = world.find("dragon");
+    assert_eq!(notes, ["the index was made anew: a checksum is wrong"]);
+    let (_, notes) = world.find("dragon");
+    assert_eq!(notes, Vec::<String>::new());
+}
+
+#[test]
+fn a_damaged_index_that_may_not_be_mended_is_passed_over() {
+    let world = world();
+    let expect = answers(&world);
+    for file in files(&world.cache().join("index")) {
+        fs::write(file, "garbage").unwrap();
+    }
+    // Nobody updates: the sessions themselves are read, and what is there is left alone.
+    let (mut catalog, sources) = (world.catalog(), world.sources());
+    let sessions = catalog.sessions(&sources, everturn_catalog::Detail::All, later()).unwrap();
+    let query = everturn_catalog::Query::parse("dragon", crate::support::at(0)).unwrap();
+    let found = catalog.search(&sources, &sessions, &query, (100, Sort::Date));
+    assert_eq!(crate::support::shown(&sources, &sessions, &found), expect[0]);
+    let notes = catalog.take_notes();
+    assert!(
+        notes[0].starts_with("the index cannot be used, so the sessions are read"),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn while_one_process_changes_the_index_others_ask_what_is_there() {
+    let world = world();
+    let (mut one, sources) = (world.catalog(), world.sources());
+    let sessions = one.sessions(&sources, everturn_catalog::Detail::All, later()).unwrap();
+    one.update(&sources, &sessions, later(), &mut |_| {});
+    let (found, notes) = world.find("dragon");
+    assert_eq!(found.len(), 5);
+    assert_eq!(notes.len(), 1);
+    assert!(notes[0].starts_with("another process brings the index up to date"), "{notes:?}");
+    drop(one);
+    assert_eq!(world.find("dragon").1, Vec::<String>::new());
+}

@@ -1,0 +1,149 @@
+//! Roots with sessions in them, and a catalog over them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use everturn::disk::RealDisk;
+use everturn::layout::{self, Layout};
+use everturn::store::{FileStore, Holder, Options, Store};
+use everturn::tree::Tree;
+use everturn::view::{New, Place};
+use everturn_catalog::{
+    Catalog, Detail, Found, Query, Sessions, Sort, Source, Updated, entry, open,
+};
+use jiff::Timestamp;
+use tempfile::TempDir;
+
+/// What a test works with: a root, and a directory for the catalog.
+pub(crate) struct World {
+    pub(crate) place: TempDir,
+    pub(crate) store: Arc<dyn Store>,
+}
+
+pub(crate) fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_767_261_600 + second).unwrap()
+}
+
+/// Later than every file that a test makes, so that stamps count.
+pub(crate) fn later() -> SystemTime {
+    SystemTime::now() + Duration::from_secs(60)
+}
+
+/// A turn of a layout that says something.
+pub(crate) fn turn(layout: &str, text: &str) -> String {
+    let text = serde_json::to_string(text).unwrap();
+    match layout {
+        "game" => format!(r#"{{"actor":"gm","narration":{text}}}"#),
+        "campaign" => format!(r#"{{"user_input":{text},"assistant_text":"So be it."}}"#),
+        "codelia" => format!(r#"{{"role":"user","content":{text}}}"#),
+        "linggen" => format!(r#"{{"content":{text}}}"#),
+        _ => format!(r#"{{"type":"narrator","text":{text}}}"#),
+    }
+}
+
+pub(crate) const LAYOUTS: [&str; 5] = ["game", "campaign", "codelia", "linggen", "chatlog"];
+
+pub(crate) fn named(name: &str) -> &'static dyn Layout {
+    layout::find(name).unwrap()
+}
+
+impl World {
+    pub(crate) fn new() -> World {
+        let place = tempfile::tempdir().unwrap();
+        let store = open_store(&place.path().join("root"));
+        World { place, store }
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.place.path().join("root")
+    }
+
+    pub(crate) fn cache(&self) -> PathBuf {
+        self.place.path().join("cache")
+    }
+
+    /// Makes a session that says these things.
+    pub(crate) fn session(&self, layout: &str, id: &str, texts: &[&str]) -> Place {
+        let fields = match layout {
+            "linggen" => r#"{"project":"/srv/site"}"#,
+            _ => "{}",
+        };
+        let new = New { fields: Tree::parse(fields).unwrap(), ..New::with_id(id) };
+        let mut editor = named(layout).create(&self.store, &new, at(0)).unwrap();
+        for (number, text) in (1..).zip(texts) {
+            editor.append(&turn(layout, text), at(number * 60)).unwrap();
+        }
+        let place = editor.place();
+        editor.close(at(3600)).unwrap();
+        place
+    }
+
+    /// Adds a turn to a session.
+    pub(crate) fn say(&self, layout: &str, place: &Place, text: &str) {
+        let mut editor = named(layout).edit(&self.store, place).unwrap();
+        editor.append(&turn(layout, text), at(7200)).unwrap();
+        editor.close(at(7200)).unwrap();
+    }
+
+    pub(crate) fn sources(&self) -> Vec<Source> {
+        vec![Source::new(&self.root(), Arc::clone(&self.store), layout::ALL.to_vec())]
+    }
+
+    pub(crate) fn catalog(&self) -> Catalog {
+        Catalog::new(Some(&self.cache()))
+    }
+
+    /// Brings the index up to date, as a new process would.
+    pub(crate) fn update(&self) -> Updated {
+        let (mut catalog, sources) = (self.catalog(), self.sources());
+        let sessions = catalog.sessions(&sources, Detail::All, later()).unwrap();
+        let updated = catalog.update(&sources, &sessions, later(), &mut |_| {});
+        assert_eq!(catalog.take_notes(), Vec::<String>::new());
+        updated
+    }
+
+    /// What is found after an update, as `session turn: text`, and what had to be said.
+    pub(crate) fn find(&self, query: &str) -> (Vec<String>, Vec<String>) {
+        let mut catalog = self.catalog();
+        let found = self.find_with(&mut catalog, query, Sort::Date);
+        (found, catalog.take_notes())
+    }
+
+    pub(crate) fn find_with(&self, catalog: &mut Catalog, query: &str, sort: Sort) -> Vec<String> {
+        let sources = self.sources();
+        let sessions = catalog.sessions(&sources, Detail::All, later()).unwrap();
+        catalog.update(&sources, &sessions, later(), &mut |_| {});
+        let query = Query::parse(query, at(86_400)).unwrap();
+        let found = catalog.search(&sources, &sessions, &query, (1000, sort));
+        shown(&sources, &sessions, &found)
+    }
+
+    /// Asserts what is found, in any order.
+    #[track_caller]
+    pub(crate) fn check(&self, query: &str, expect: &[&str]) {
+        let (mut found, notes) = self.find(query);
+        found.sort();
+        let mut expect = expect.to_vec();
+        expect.sort_unstable();
+        assert_eq!(found, expect, "{query}");
+        assert_eq!(notes, Vec::<String>::new(), "{query}");
+    }
+}
+
+fn open_store(root: &Path) -> Arc<dyn Store> {
+    let holder = Holder { pid: std::process::id(), started: "2026-01-01T00:00:00Z".to_owned() };
+    let disk = Arc::new(RealDisk::create(root).unwrap());
+    Arc::new(FileStore::open(disk, Options::new(holder)).unwrap())
+}
+
+/// Hits as `session turn: text`.
+pub(crate) fn shown(sources: &[Source], sessions: &Sessions, found: &Found) -> Vec<String> {
+    let show = |hit: &everturn_catalog::Hit| {
+        let session = &sessions.sessions[hit.session];
+        let reader = open(sources, session).unwrap().unwrap();
+        let entry = entry(&*reader, hit).unwrap().unwrap();
+        format!("{} {}: {}", session.summary.place.id, hit.turn, entry.text)
+    };
+    found.hits.iter().map(show).collect()
+}

@@ -1,0 +1,330 @@
+//! Which sessions there are in all sources, and which of them a name means.
+
+use std::path::Path;
+
+use everturn::finding::Finding;
+use everturn::layout::{self, Layout};
+use everturn::names::FilePath;
+use everturn::store::OWN_DIR;
+use everturn::view::{Place, Summary};
+
+use super::{Access, Found, Root, report};
+use crate::commands::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::sources::Source;
+
+/// How many directories above a file may be that of the program that wrote it.
+const LEVELS: usize = 6;
+
+/// How many names a hint lists.
+const NAMES_IN_HINT: usize = 8;
+
+impl Context {
+    /// The session that `name` means: an id, the beginning of one, a path, or `latest`; `LAYOUT:ID` says of which kind.
+    pub(super) fn find(&self, name: &str, access: Access) -> Result<Found, Error> {
+        let is_path = name.contains('/') || Path::new(name).is_absolute();
+        if is_path && self.root.is_none() {
+            return self.find_around(Path::new(name), access);
+        }
+        let (kind, id) = match name.split_once(':') {
+            Some((kind, id)) if layout::find(kind).is_some() => (Some(kind), id),
+            _ => (None, name),
+        };
+        let roots = self.open_sources(access)?;
+        let (mut candidates, mut findings) = (Vec::new(), Vec::new());
+        for (source, root) in &roots {
+            let (found, noticed) = self.places(source, root)?;
+            candidates.extend(found);
+            findings.extend(noticed);
+        }
+        candidates.retain(|(_, layout, _)| kind.is_none_or(|kind| kind == layout.name()));
+        let chosen = match id {
+            "latest" => self.latest(&roots, kind)?,
+            path if is_path => choose(candidates, |root, place| is_at(root, path, place)),
+            id => choose_by_id(candidates, id),
+        };
+        match chosen {
+            Chosen::One((root, layout, place)) => Found { root, layout, place }.with(access),
+            Chosen::Several(places) => Err(ambiguous(id, &places)),
+            Chosen::None(others) => {
+                // The session may be where nobody could look.
+                report(&findings);
+                Err(self.unknown(name, &roots, &others))
+            }
+        }
+    }
+
+    /// The session at a path whose root is one of the directories above it.
+    fn find_around(&self, path: &Path, access: Access) -> Result<Found, Error> {
+        let missing = |cause| {
+            Error::new(Exit::Request, format!("there is no session {}", path.display()))
+                .caused_by(cause)
+                .hint("everturn ls")
+        };
+        if let Some(found) = self.find_in_file(path)? {
+            return Ok(found);
+        }
+        let real = path.canonicalize().map_err(missing)?;
+        // A directory that is known as a root comes first; a file in `chats` belongs to the root above it.
+        let mut dirs: Vec<&Path> = real.ancestors().filter(|dir| dir.is_dir()).collect();
+        dirs.sort_by_key(|dir| (!dir.join(OWN_DIR).join("wal").is_dir(), dir.ends_with("chats")));
+        for dir in dirs {
+            let root = Root::open(dir, Access::Read)?;
+            let (candidates, _) = self.places(&Source::own(dir), &root)?;
+            let at = |root: &Root, place: &Place| is_at(root, &real.to_string_lossy(), place);
+            if let Chosen::One((_, layout, place)) = choose(candidates, at) {
+                let root = Root::open(dir, access)?;
+                return Ok(Found { root, layout, place });
+            }
+        }
+        match self.recognise(&real)? {
+            Chosen::One((root, layout, place)) => Ok(Found { root, layout, place }),
+            Chosen::Several(places) => {
+                let ids = listed(places.iter().map(|(_, _, place)| place.id.clone()));
+                let what = format!("{} has {} sessions", path.display(), places.len());
+                let example = places.first().map_or("ID", |(_, _, place)| place.id.as_str());
+                let hint = format!("name one as {}/{example}; there are {ids}", path.display());
+                Err(Error::new(Exit::Request, what).hint(hint))
+            }
+            Chosen::None(_) => {
+                Err(Error::new(Exit::Request, format!("{} is no session", path.display()))
+                    .hint("everturn ls --root DIR lists those of a root"))
+            }
+        }
+    }
+
+    /// A session that is named as if it stood below the file that holds it with others.
+    fn find_in_file(&self, path: &Path) -> Result<Option<Found>, Error> {
+        let (Some(file), Some(id)) = (path.parent(), path.file_name()) else { return Ok(None) };
+        let Some(file) = file.canonicalize().ok().filter(|file| file.is_file()) else {
+            return Ok(None);
+        };
+        let candidates = match self.recognise(&file)? {
+            Chosen::One(one) => vec![one],
+            Chosen::Several(places) => places,
+            Chosen::None(_) => Vec::new(),
+        };
+        let found = candidates.into_iter().find(|(_, _, place)| id.to_str() == Some(&place.id));
+        Ok(found.map(|(root, layout, place)| Found { root, layout, place }))
+    }
+
+    /// The sessions of a file that another program wrote, whatever directory above it is that program's own.
+    pub(crate) fn recognise(&self, file: &Path) -> Result<Chosen, Error> {
+        let foreign = layout::FOREIGN.iter().copied();
+        let wanted: Vec<_> = foreign
+            .filter(|layout| self.layout.as_deref().is_none_or(|name| name == layout.name()))
+            .collect();
+        for dir in file.ancestors().skip(1).take(LEVELS) {
+            let Ok(way) = file.strip_prefix(dir) else { continue };
+            let Ok(way) = FilePath::parse(&way.to_string_lossy()) else { continue };
+            let root = Root::open(dir, Access::Read)?;
+            for layout in &wanted {
+                let places = layout.recognise(&root.store(), &way)?;
+                let found = places.into_iter().map(|place| (root.clone(), *layout, place));
+                match choose(found.collect(), |_, _| true) {
+                    Chosen::None(_) => {}
+                    chosen => return Ok(chosen),
+                }
+            }
+        }
+        Ok(Chosen::None(Vec::new()))
+    }
+
+    /// Every session of a root, with what could not be looked at.
+    fn places(
+        &self,
+        source: &Source,
+        root: &Root,
+    ) -> Result<(Vec<Candidate>, Vec<Finding>), Error> {
+        let (mut candidates, mut findings) = (Vec::new(), Vec::new());
+        for layouts in source.layouts(self) {
+            for layout in layouts {
+                let found = layout.places(&root.store())?;
+                let places = found.places.into_iter().filter(|place| source.covers(place));
+                candidates.extend(places.map(|place| (root.clone(), layout, place)));
+                findings.extend(found.findings);
+            }
+            if !candidates.is_empty() {
+                break;
+            }
+        }
+        Ok((candidates, findings))
+    }
+
+    /// Every session of all sources. What could not be looked at is told.
+    pub(crate) fn candidates(&self, roots: &[(Source, Root)]) -> Result<Vec<Candidate>, Error> {
+        let mut candidates = Vec::new();
+        for (source, root) in roots {
+            let (found, findings) = self.places(source, root)?;
+            report(&findings);
+            candidates.extend(found);
+        }
+        Ok(candidates)
+    }
+
+    /// The summaries of every session of a source, with what could not be looked at.
+    fn summaries_of(
+        &self,
+        source: &Source,
+        root: &Root,
+    ) -> Result<(Vec<Summary>, Vec<Finding>), Error> {
+        let (mut summaries, mut findings) = (Vec::new(), Vec::new());
+        for layouts in source.layouts(self) {
+            for layout in layouts {
+                let (found, noticed) = layout.list(&root.store())?;
+                summaries.extend(found.into_iter().filter(|found| source.covers(&found.place)));
+                findings.extend(noticed);
+            }
+            if !summaries.is_empty() {
+                break;
+            }
+        }
+        Ok((summaries, findings))
+    }
+
+    /// The summaries of every session of all sources, the last one to be changed first. A source that cannot be read
+    /// is told about, and hides no other.
+    pub(crate) fn summaries(&self, roots: &[(Source, Root)]) -> Result<Listed, Error> {
+        let mut listed = Listed::default();
+        for (source, root) in roots {
+            match self.summaries_of(source, root) {
+                Ok((found, noticed)) => {
+                    listed.summaries.extend(found.into_iter().map(|found| (root.clone(), found)));
+                    listed.findings.extend(noticed);
+                }
+                Err(error) if roots.len() == 1 => return Err(error),
+                Err(error) => {
+                    Output::status(&error.saying(format!("source {}", source.name)).to_string());
+                    listed.is_incomplete = true;
+                }
+            }
+        }
+        newest_first(&mut listed.summaries);
+        Ok(listed)
+    }
+
+    /// Adds what a list by names alone does not tell, to summaries that are to be shown.
+    pub(crate) fn complete(&self, summaries: &mut [(Root, Summary)]) {
+        for (root, summary) in summaries.iter_mut() {
+            let layout = layout::find(summary.layout).filter(|layout| layout.lists_names_only());
+            let Some(layout) = layout else { continue };
+            let told = layout.summary(&root.store(), &summary.place);
+            *summary = told.unwrap_or_else(|error| layout.unreadable(&summary.place, &error));
+        }
+        newest_first(summaries);
+    }
+
+    fn latest(&self, roots: &[(Source, Root)], kind: Option<&str>) -> Result<Chosen, Error> {
+        let listed = self.summaries(roots)?;
+        let wanted = |summary: &Summary| {
+            summary.updated.is_some() && kind.is_none_or(|kind| kind == summary.layout)
+        };
+        let newest = listed.summaries.into_iter().find(|(_, summary)| wanted(summary));
+        let newest =
+            newest.and_then(|(root, new)| Some((root, layout::find(new.layout)?, new.place)));
+        Ok(newest.map_or_else(|| Chosen::None(Vec::new()), Chosen::One))
+    }
+
+    fn unknown(&self, name: &str, roots: &[(Source, Root)], others: &[Candidate]) -> Error {
+        let place: Vec<String> =
+            roots.iter().map(|(_, root)| root.path.display().to_string()).collect();
+        let place = place.join(", ");
+        if others.is_empty() {
+            let new = self.next_command("new game");
+            return Error::new(Exit::Request, format!("there are no sessions in {place}"))
+                .hint(new);
+        }
+        let names = listed(others.iter().map(|(_, _, place)| place.id.clone()));
+        Error::new(Exit::Request, format!("there is no session {name:?} in {place}"))
+            .hint(format!("there are {names}; {} says more", self.next_command("ls")))
+    }
+}
+
+/// Sessions of all sources.
+#[derive(Default)]
+pub(crate) struct Listed {
+    pub(crate) summaries: Vec<(Root, Summary)>,
+    pub(crate) findings: Vec<Finding>,
+    /// Whether a source could not be looked at.
+    pub(crate) is_incomplete: bool,
+}
+
+/// The last one to be changed comes first.
+fn newest_first(summaries: &mut [(Root, Summary)]) {
+    summaries.sort_by(|(_, a), (_, b)| (b.updated, &a.place).cmp(&(a.updated, &b.place)));
+}
+
+pub(crate) type Candidate = (Root, &'static dyn Layout, Place);
+
+/// What a name turned out to mean.
+pub(crate) enum Chosen {
+    One(Candidate),
+    Several(Vec<Candidate>),
+    /// None of these.
+    None(Vec<Candidate>),
+}
+
+fn choose(candidates: Vec<Candidate>, wanted: impl Fn(&Root, &Place) -> bool) -> Chosen {
+    let (mut fit, others): (Vec<_>, Vec<_>) =
+        candidates.into_iter().partition(|(root, _, place)| wanted(root, place));
+    match (fit.pop(), fit.is_empty()) {
+        (None, _) => Chosen::None(others),
+        (Some(one), true) => Chosen::One(one),
+        (Some(last), false) => {
+            fit.push(last);
+            Chosen::Several(fit)
+        }
+    }
+}
+
+/// The session with this id, otherwise the one whose id begins like this.
+fn choose_by_id(candidates: Vec<Candidate>, id: &str) -> Chosen {
+    match choose(candidates, |_, place| place.id == id) {
+        Chosen::None(others) => choose(others, |_, place| place.id.starts_with(id)),
+        chosen => chosen,
+    }
+}
+
+/// Whether a path that the user has written leads to a session, or into it.
+fn is_at(root: &Root, path: &str, place: &Place) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    let way = match (real(Path::new(path)), real(&root.path)) {
+        (Some(path), Some(root)) => {
+            path.strip_prefix(&root).map(|way| way.to_string_lossy().into_owned()).ok()
+        }
+        _ => None,
+    };
+    let way = FilePath::parse(way.as_deref().unwrap_or(path).trim_end_matches('/'));
+    way.is_ok_and(|way| way.is_within(&place.path))
+}
+
+fn ambiguous(name: &str, places: &[Candidate]) -> Error {
+    let same = places.iter().all(|(_, _, place)| place.id == name);
+    let layouts: std::collections::BTreeSet<_> =
+        places.iter().map(|(_, layout, _)| layout.name()).collect();
+    let by_layout = layouts.len() == places.len();
+    let one_root = places.windows(2).all(|pair| match pair {
+        [(one, ..), (other, ..)] => one.path == other.path,
+        _ => true,
+    });
+    let names = places.iter().map(|(root, layout, place)| match same {
+        true if by_layout && !one_root => format!("{}:{}", layout.name(), place.id),
+        true if one_root => place.path.to_string(),
+        true => root.shown(&place.path),
+        false => place.id.clone(),
+    });
+    Error::new(Exit::Request, format!("{name:?} means {} sessions", places.len()))
+        .hint(format!("name one of {}", listed(names)))
+}
+
+/// The first few names, sorted.
+fn listed(names: impl Iterator<Item = String>) -> String {
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    let more = names.len().saturating_sub(NAMES_IN_HINT);
+    names.truncate(NAMES_IN_HINT);
+    let names = names.join(", ");
+    if more == 0 { names } else { format!("{names} and {more} more") }
+}

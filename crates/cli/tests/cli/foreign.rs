@@ -1,0 +1,309 @@
+//! Sessions of other programs through the binary: they are found, told apart, and never touched.
+
+#![expect(clippy::disallowed_methods, reason = "the folders of other programs are made here")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+use crate::everturn;
+
+const ID: &str = "3f0c9a52-6b1e-4c58-9d3a-0e7a11223344";
+
+fn put(home: &Path, file: &str, text: &str) {
+    let file = home.join(file);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, text).unwrap();
+}
+
+fn claude_line(kind: &str, id: &str, parent: Option<&str>, text: &str) -> String {
+    let parent = parent.map_or_else(|| "null".to_owned(), |parent| format!("\"{parent}\""));
+    format!(
+        r#"{{"type":"{kind}","uuid":"{id}","parentUuid":{parent},"timestamp":"2026-01-01T10:00:00Z","message":{{"role":"{kind}","content":"{text}"}}}}"#
+    )
+}
+
+/// A home with a session of each program, most of them a little damaged.
+fn populate(home: &Path) {
+    let claude = [
+        claude_line("user", "u1", None, "One."),
+        claude_line("assistant", "a1", Some("u1"), "First."),
+        "noise".to_owned(),
+        claude_line("user", "u2", Some("gone"), "Two."),
+        r#"{"type":"us"#.to_owned(),
+    ];
+    put(home, &format!(".claude/projects/-srv-app/{ID}.jsonl"), &claude.join("\n"));
+    let codex = r#"{"timestamp":"2026-01-02T10:00:00Z","type":"session_meta","payload":{"id":"x","cwd":"/srv/app"}}
+{"timestamp":"2026-01-02T10:00:01Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Hello."}]}}
+"#;
+    put(home, &format!(".codex/sessions/2026/01/02/rollout-2026-01-02T10-00-00-{ID}.jsonl"), codex);
+    put(
+        home,
+        ".gemini/tmp/h/chats/session-1.jsonl",
+        "{\"sessionId\":\"gem\",\"projectHash\":\"h\",\"startTime\":\"2026-01-01T10:00:00Z\"}\n\
+         {\"id\":\"m1\",\"type\":\"user\",\"content\":\"Hi\",\"timestamp\":\"2026-01-01T10:00:00Z\"}\n",
+    );
+    put(
+        home,
+        "SillyTavern/data/default-user/chats/Mira/first.jsonl",
+        r#"{"chat_metadata":{},"user_name":"unused","character_name":"unused"}
+{"name":"Ana","is_user":true,"send_date":1685631845000,"mes":"Hello."}"#,
+    );
+    put(
+        home,
+        ".pi/agent/sessions/--srv-app--/2026_pi-one.jsonl",
+        r#"{"type":"session","version":3,"id":"pi-one","timestamp":"2026-01-01T10:00:00Z","cwd":"/srv/app"}
+{"type":"message","id":"a1","parentId":null,"timestamp":"2026-01-01T10:00:00Z","message":{"role":"user","content":"Hi"}}
+"#,
+    );
+    let storage = ".local/share/opencode/storage";
+    put(
+        home,
+        &format!("{storage}/session/p/ses_1.json"),
+        r#"{"id":"ses_1","projectID":"p","directory":"/srv/app","title":"T","time":{"created":1767261600000}}"#,
+    );
+    put(
+        home,
+        &format!("{storage}/message/ses_1/msg_1.json"),
+        r#"{"id":"msg_1","role":"user","sessionID":"ses_1"}"#,
+    );
+    put(
+        home,
+        &format!("{storage}/part/msg_1/prt_1.json"),
+        r#"{"id":"prt_1","messageID":"msg_1","sessionID":"ses_1","type":"text","text":"Hi"}"#,
+    );
+    put(
+        home,
+        ".local/share/goose/sessions/g1.jsonl",
+        r#"{"description":"G","working_dir":"/srv/app","message_count":1}
+{"role":"user","created":1767261600,"content":[{"type":"text","text":"Hi"}]}
+"#,
+    );
+    put(
+        home,
+        ".aider.chat.history.md",
+        "\n# aider chat started at 2024-05-01 10:20:30\n\n#### hi\n\nHello.\n",
+    );
+}
+
+/// Every file below a directory, with its content and when it was changed, and every directory.
+fn picture(dir: &Path) -> BTreeMap<PathBuf, (Option<Vec<u8>>, SystemTime)> {
+    let mut found = BTreeMap::new();
+    let mut waiting = vec![dir.to_owned()];
+    while let Some(dir) = waiting.pop() {
+        for entry in fs::read_dir(&dir).unwrap() {
+            let path = entry.unwrap().path();
+            let changed = fs::metadata(&path).unwrap().modified().unwrap();
+            if path.is_dir() {
+                waiting.push(path.clone());
+                found.insert(path, (None, changed));
+            } else {
+                found.insert(path.clone(), (Some(fs::read(&path).unwrap()), changed));
+            }
+        }
+    }
+    found
+}
+
+/// Runs the binary with that home; what it printed, what it said, and how it ended.
+fn run(home: &Path, words: &[&str], input: &str) -> (String, String, Option<i32>) {
+    let mut command = everturn::command(home);
+    command.env("HOME", home).env("EVERTURN_CONFIG_PATH", home.join("../own.json"));
+    command.env("EVERTURN_NOW", "2026-01-05T10:00:00Z").args(words);
+    let output = everturn::run(command, input);
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (text(output.stdout), text(output.stderr), output.status.code())
+}
+
+fn home() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path().join("home");
+    populate(&home);
+    (dir, home)
+}
+
+#[test]
+fn sessions_of_every_program_are_listed_and_shown() {
+    let (_dir, home) = home();
+    let (listed, said, code) = run(&home, &["ls", "--json"], "");
+    assert_eq!(code, Some(0), "{said}");
+    let mut layouts: Vec<&str> = listed
+        .lines()
+        .filter_map(|line| line.split("\"layout\":\"").nth(1)?.split('"').next())
+        .collect();
+    layouts.sort_unstable();
+    assert_eq!(
+        layouts,
+        ["aider", "claude-code", "codex", "gemini-cli", "goose", "opencode", "pi", "sillytavern"]
+    );
+    for id in ["gem", "first", "pi-one", "ses_1", "g1", "aider-2024"] {
+        let (shown, said, code) = run(&home, &["show", id], "");
+        assert_eq!(code, Some(0), "{id}: {said}");
+        assert!(shown.to_lowercase().contains("[1]"), "{id}: {shown}");
+    }
+    // What was damaged is told, and shows in the status.
+    let (shown, said, code) = run(&home, &["show", &format!("claude-code:{ID}")], "");
+    assert!(
+        shown.contains("One.") && shown.contains("First.") && shown.contains("Two."),
+        "{shown}"
+    );
+    assert!(
+        said.contains("bad-line") && said.contains("torn-tail") && said.contains("dangling-parent"),
+        "{said}"
+    );
+    assert_eq!(code, Some(4));
+}
+
+#[test]
+fn an_id_that_several_programs_have_must_be_said_with_its_layout() {
+    let (_dir, home) = home();
+    let (_, said, code) = run(&home, &["show", ID], "");
+    assert_eq!(code, Some(1));
+    assert!(said.contains(&format!("name one of claude-code:{ID}, codex:{ID}")), "{said}");
+    let (shown, said, code) = run(&home, &["show", "codex:3f0c"], "");
+    assert_eq!((code, said.as_str()), (Some(0), ""));
+    assert!(shown.contains("Hello."), "{shown}");
+    let (shown, _, code) = run(&home, &["show", ID, "--layout", "codex"], "");
+    assert_eq!(code, Some(0));
+    assert!(shown.contains("Hello."), "{shown}");
+}
+
+#[test]
+fn nothing_that_belongs_to_others_is_ever_changed() {
+    let (_dir, home) = home();
+    let before = picture(&home);
+    let claude = format!("claude-code:{ID}");
+    let file = home.join(".aider.chat.history.md");
+    let file = file.to_str().unwrap();
+    let commands: &[&[&str]] = &[
+        &["ls"],
+        &["ls", "--root", ".claude"],
+        &["show", &claude],
+        &["show", &claude, "--stats"],
+        &["show", "latest"],
+        &["show", &format!("{file}/aider-20240501-102030")],
+        &["branches", &claude],
+        &["replay", &claude],
+        &["stats"],
+        &["stats", &claude],
+        &["sources", "list"],
+        &["check", ".claude"],
+        &["check", ".local"],
+        &["import", "--dry-run", file],
+        &["append", &claude],
+        &["append", "g1"],
+        &["edit", &claude, "1", "x"],
+        &["fork", &claude],
+        &["rewind", &claude, "1"],
+        &["undo", &claude],
+        &["snapshot", &claude],
+        &["mark", "add", &claude, "here"],
+        &["pause", &claude],
+        &["archive", &claude],
+        &["trash", &claude],
+        &["repair", &claude],
+        &["repair", &claude, "--dry-run"],
+        &["state", &claude],
+        &["diff", &claude, "0", "1"],
+        &["append", "--root", ".codex", "3f0c"],
+        &["scan", &claude],
+        &["scrub", &claude],
+        &["seal", &claude],
+        &["pin", &claude],
+        &["retention", "apply", "--layout", "codex", "--root", ".codex", "--keep", "0"],
+        &["purge", "--layout", "codex", "--root", ".codex", "--all", "--yes"],
+        &["export", &claude],
+    ];
+    for words in commands {
+        let (_, said, code) = run(&home, words, r#"{"role":"user","content":"x"}"#);
+        assert!(code.is_some_and(|code| code != 70), "{words:?}: {said}");
+        assert_eq!(picture(&home), before, "{words:?}");
+    }
+    let (_, said, code) = run(&home, &["trash", &claude], "");
+    assert_eq!(code, Some(1));
+    assert!(said.contains("only read") && said.contains("everturn convert"), "{said}");
+}
+
+#[test]
+fn a_source_that_cannot_be_read_hides_no_other() {
+    let (dir, home) = home();
+    let extra = dir.path().join("extra");
+    put(&extra, "a/b.jsonl", "{}\n");
+    let (_, said, code) =
+        run(&home, &["sources", "add", extra.to_str().unwrap(), "--name", "extra"], "");
+    assert_eq!(code, Some(0), "{said}");
+    fs::remove_dir_all(&extra).unwrap();
+    let (listed, said, code) = run(&home, &["ls"], "");
+    assert_eq!((listed.lines().count(), code), (8, Some(1)), "{said}");
+    assert!(said.contains("source extra"), "{said}");
+    let (_, _, code) = run(&home, &["show", "gem"], "");
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn a_session_of_ones_own_is_written_beside_those_of_others() {
+    let (_dir, home) = home();
+    assert_eq!(run(&home, &["new", "game", "--id", "own-one"], "").2, Some(0));
+    let turn = r#"{"actor":"gm","narration":"Dawn."}"#;
+    assert_eq!(run(&home, &["append", "own-one"], turn).2, Some(0));
+    let (shown, said, _) = run(&home, &["show", "latest"], "");
+    assert!(shown.contains("Dawn."), "{shown}{said}");
+}
+
+/// What the binary may have, in kilobytes.
+const MEMORY_KB: u64 = 256 * 1024;
+
+#[test]
+fn a_giant_is_read_in_little_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let megabytes: u64 =
+        std::env::var("EVERTURN_LARGE_MB").map_or(200, |text| text.parse().unwrap());
+    let folder = dir.path().join("projects/-srv-app");
+    fs::create_dir_all(&folder).unwrap();
+    let mut file =
+        std::io::BufWriter::new(fs::File::create(folder.join(format!("{ID}.jsonl"))).unwrap());
+    let (told, long) = ("x".repeat(20_000), "y".repeat(12_000_000));
+    let records = megabytes * 1_000_000 / 20_000;
+    let mut parent: Option<String> = None;
+    for number in 0..records {
+        let kind = if number % 2 == 0 { "user" } else { "assistant" };
+        let text = if number == records / 2 { &long } else { &told };
+        let id = format!("n{number}");
+        writeln!(file, "{}", claude_line(kind, &id, parent.as_deref(), text)).unwrap();
+        parent = Some(id);
+    }
+    drop(file);
+    let small = "11111111-1111-1111-1111-111111111111";
+    put(
+        dir.path(),
+        &format!("projects/-srv-app/{small}.jsonl"),
+        &claude_line("user", "u", None, "Small."),
+    );
+    let run = |words: &[&str]| {
+        let limited = format!("ulimit -v {MEMORY_KB}; exec \"$0\" \"$@\"");
+        let mut command = Command::new("sh");
+        command.args(["-c", &limited, env!("CARGO_BIN_EXE_everturn")]).args(words);
+        let output = command.arg("--root").arg(dir.path()).env_clear().output().unwrap();
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{words:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let turns = records / 2;
+    assert!(
+        run(&["show", ID, "--turns", &turns.to_string(), "--json"])
+            .contains(&format!("\"turn\":{turns}"))
+    );
+    let middle = (records / 4 + 1).to_string();
+    assert!(run(&["show", ID, "--turns", &middle, "--json"]).len() > 12_000_000);
+    assert!(run(&["show", ID, "--stats"]).contains(&format!("{records} read = {records} kept")));
+    assert_eq!(run(&["branches", ID]), "");
+    assert_eq!(run(&["ls"]).lines().count(), 2);
+    assert!(run(&["show", small]).contains("Small."));
+}
