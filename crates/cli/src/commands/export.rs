@@ -35,7 +35,7 @@ use crate::{settings, stories};
 
 The answer with --json and -o:
   {"session":"tale","format":"html","style":"rich","path":"story.html","turns":40,
-   "entries":120,"bytes":51234,"masked":{"github-token":1},"noted":true}
+   "entries":120,"bytes":51234,"masked":{"database-url":1},"noted":true}
   on one line; "noted" says whether the session itself tells of the export. A PDF
   also has "pages", and the characters that are "missing" in its fonts"#)]
 pub(crate) struct Args {

@@ -10,12 +10,17 @@ import base64
 import fcntl
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+
+
+# How many seconds the browser may say nothing.
+PATIENCE = 60
 
 
 class Browser:
@@ -33,7 +38,8 @@ class Browser:
         ]
         for end in ends:
             os.close(end)
-        self.reading = os.fdopen(from_browser, "rb")
+        self.reading = from_browser
+        self.received = b""
         self.writing = to_browser
         arguments = [
             program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
@@ -62,13 +68,15 @@ class Browser:
             self.ask(f"{domain}.enable")
 
     def receive(self):
-        message = b""
-        while not message.endswith(b"\0"):
-            byte = self.reading.read(1)
-            if not byte:
-                sys.exit("the browser is gone")
-            message += byte
-        message = json.loads(message[:-1])
+        while b"\0" not in self.received:
+            ready, _, _ = select.select([self.reading], [], [], PATIENCE)
+            piece = os.read(self.reading, 1 << 16) if ready else b""
+            if not piece:
+                self.process.kill()
+                sys.exit("the browser is gone" if ready else "the browser does not answer")
+            self.received += piece
+        message, self.received = self.received.split(b"\0", 1)
+        message = json.loads(message)
         if "method" in message:
             self.events.append(message)
             if message["method"] == "Page.javascriptDialogOpening":
@@ -122,7 +130,7 @@ class Browser:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        self.reading.close()
+        os.close(self.reading)
         self.profile.cleanup()
 
 

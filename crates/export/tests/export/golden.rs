@@ -9,7 +9,7 @@ use std::path::Path;
 
 use everturn_export::{Choices, Format, Style};
 
-use crate::support::{Session, all, chat, pdf_text};
+use crate::support::{Session, all, chat, pdf_text, session};
 
 fn check(name: &str, actual: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/export/golden").join(name);
@@ -79,6 +79,24 @@ fn text_is_never_wider_than_eighty_columns() {
         for line in session.rich(Format::Text).lines() {
             assert!(line.width() <= 80, "{line:?}");
             assert_eq!(line, line.trim_end());
+        }
+    }
+}
+
+#[test]
+fn a_session_without_turns_is_exported_too() {
+    for (layout, fields) in [
+        ("game", "{}"),
+        ("campaign", "{}"),
+        ("codelia", "{}"),
+        ("linggen", r#"{"project": "/srv/site"}"#),
+        ("chatlog", "{}"),
+    ] {
+        let id = if layout == "campaign" { "camp_0001" } else { "sess-1" };
+        let session = session(layout, id, fields, &[], &[]);
+        for format in Format::ALL {
+            let made = session.rich(*format);
+            assert!(made.contains(&session.summary.title), "{layout} {format:?}");
         }
     }
 }

@@ -371,7 +371,12 @@ fn pages_show_hostile_texts_and_do_nothing() {
         assert!(!pdf_text(&pdf, "pdfinfo", &["-url", "-"]).contains("127.0.0.1"));
         let text = pdf_text(&pdf, "pdftotext", &["-", "-"]);
         for words in ["<script>ran(1)", "‹U+202E›txt.exe", "␛[31mred"] {
-            assert!(text.replace('\n', "").contains(words), "{words} {:?}", text.find("[31m").map(|at| text[at.saturating_sub(30)..].chars().take(60).collect::<String>()));
+            assert!(
+                text.replace('\n', "").contains(words),
+                "{words} {:?}",
+                text.find("[31m")
+                    .map(|at| text[at.saturating_sub(30)..].chars().take(60).collect::<String>())
+            );
         }
     }
 }
