@@ -241,8 +241,12 @@ impl Checker<'_> {
         let read = match path.as_str().rsplit_once('.') {
             Some((_, "jsonl" | "ndjson")) => Checker::lines,
             Some((_, "json")) => Checker::document,
-            _ if is_foreign_name(path) => return drop(self.foreign(path)),
-            _ => return,
+            _ => {
+                if is_foreign_name(path) {
+                    self.foreign(path);
+                }
+                return;
+            }
         };
         self.watch.file(path);
         self.checked.files += 1;
