@@ -83,7 +83,7 @@ fn path() -> Result<FilePath, ChatsError> {
     FilePath::parse("chats/tale.json").map_err(odd)
 }
 
-fn store(dir: &Path) -> Result<Arc<dyn Store>, ChatsError> {
+pub(crate) fn store(dir: &Path) -> Result<Arc<dyn Store>, ChatsError> {
     let disk = Arc::new(RealDisk::create(dir).map_err(files::at(dir))?);
     let holder = Holder { pid: std::process::id(), started: String::new() };
     Ok(Arc::new(FileStore::open(disk, Options::new(holder)).map_err(odd)?))
@@ -95,7 +95,7 @@ fn text(number: u32) -> String {
 }
 
 /// A chat log of so many messages, as a program would have written it.
-fn document(size: u32) -> Result<Vec<u8>, ChatsError> {
+pub(crate) fn document(size: u32) -> Result<Vec<u8>, ChatsError> {
     let time = "2026-01-01T10:00:00Z";
     let message = |number: u32| {
         json!({
@@ -230,10 +230,15 @@ impl Fold {
     /// Does it; says the peak in kB.
     pub(crate) fn execute(&self) -> Result<Option<u64>, ChatsError> {
         ChatWriter::open(&store(&self.dir)?, &path()?)?.close()?;
-        let status = files::read_if_there("/proc/self/status").unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        Ok(line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok()))
+        Ok(peak())
     }
+}
+
+/// The most memory that this process had, in kB.
+pub(crate) fn peak() -> Option<u64> {
+    let status = files::read_if_there("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
 fn report(sizes: &[u32], rows: &[Measured], out: &mut dyn Write) -> Result<(), ChatsError> {

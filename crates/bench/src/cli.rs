@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::campaign::{self, Campaign, CampaignError};
 use crate::chatlog::{Chats, ChatsError, Fold};
+use crate::export::{Exports, ExportsError, One};
 use crate::files;
 use crate::game::{self, Game, GameError, Task};
 use crate::homes::{Homes, HomesError};
@@ -18,6 +19,7 @@ use crate::report::json;
 use crate::report::summary::{Report, ScenarioReport, Summary};
 use crate::report::table;
 use crate::run::{self, RunError};
+use crate::secrets::{Scan, ScanError};
 use crate::workload::Workload;
 
 /// Everturn beside its peers, measured in one run.
@@ -41,11 +43,18 @@ enum Command {
     /// Fold a chat log and print the peak of memory; `chatlog` starts this
     #[command(hide = true)]
     ChatlogFold(Fold),
+    /// Measure how long a long chat log takes in every format, and how much memory
+    Export(Exports),
+    /// Export a chat log and print what it took; `export` starts this
+    #[command(hide = true)]
+    ExportOne(One),
     /// Measure how long it takes to list the sessions of an agent's home
     Homes(Homes),
     /// Measure what a turn of a campaign costs, and whether that grows with the campaign
     #[command(after_long_help = campaign::JSON_SHAPE)]
     Campaign(Campaign),
+    /// Measure how fast a text is looked through for keys, tokens and passwords
+    Scan(Scan),
     /// Do one operation and print the peak of memory; `game` starts this
     #[command(hide = true)]
     GameMemory(Task),
@@ -104,12 +113,18 @@ pub(crate) enum CliError {
     /// The chat logs could not be measured.
     #[error(transparent)]
     Chats(#[from] ChatsError),
+    /// There is no report about exports.
+    #[error(transparent)]
+    Exports(#[from] ExportsError),
     /// The home could not be measured.
     #[error(transparent)]
     Homes(#[from] HomesError),
     /// The campaign could not be measured.
     #[error(transparent)]
     Campaign(#[from] CampaignError),
+    /// Nothing could be looked through.
+    #[error(transparent)]
+    Scan(#[from] ScanError),
     /// The operation whose memory was to be measured failed.
     #[error("the operation failed")]
     Memory(#[source] PeerError),
@@ -129,12 +144,15 @@ impl Cli {
             Command::Save(save) => save.execute(out, progress),
             Command::Game(game) => Ok(game.execute(out, progress)?),
             Command::Chatlog(chats) => Ok(chats.execute(out, progress)?),
+            Command::Export(exports) => Ok(exports.execute(out, progress)?),
+            Command::ExportOne(one) => Ok(writeln!(out, "{}", one.execute()?)?),
             Command::ChatlogFold(fold) => {
                 let peak = fold.execute()?;
                 Ok(writeln!(out, "{}", peak.map_or_else(String::new, |peak| peak.to_string()))?)
             }
             Command::Homes(homes) => Ok(homes.execute(out, progress)?),
             Command::Campaign(campaign) => Ok(campaign.execute(out, progress)?),
+            Command::Scan(scan) => Ok(scan.execute(out)?),
             Command::GameMemory(task) => {
                 let peak = task.execute().map_err(CliError::Memory)?;
                 Ok(writeln!(out, "{}", peak.map_or_else(String::new, |peak| peak.to_string()))?)

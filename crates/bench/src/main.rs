@@ -17,7 +17,9 @@ mod game;
 
 mod campaign;
 mod chatlog;
+mod export;
 mod homes;
+mod secrets;
 
 mod machine;
 mod report;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use everturn::layout::LayoutError;
 use everturn_export::{Export, ExportError, Format, Progress as HowFar, Report};
+use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::error::Error;
@@ -51,33 +52,58 @@ pub(crate) fn failed(error: ExportError, session: impl FnOnce(LayoutError) -> Er
     }
 }
 
+/// Notices the wish of the user to end the work, from when it is made until it is dropped.
+struct Wish {
+    ended: Arc<AtomicBool>,
+    signals: Vec<SigId>,
+}
+
+impl Wish {
+    fn watch() -> io::Result<Wish> {
+        let ended = Arc::new(AtomicBool::new(false));
+        let mut wish = Wish { ended: Arc::clone(&ended), signals: Vec::new() };
+        for signal in [SIGHUP, SIGINT, SIGTERM] {
+            wish.signals.push(signal_hook::flag::register(signal, Arc::clone(&ended))?);
+        }
+        Ok(wish)
+    }
+}
+
+impl Drop for Wish {
+    fn drop(&mut self) {
+        for signal in self.signals.drain(..) {
+            signal_hook::low_level::unregister(signal);
+        }
+    }
+}
+
 /// Writes an export, shows how far it has come, and ends it when the user wants that.
 pub(crate) fn write(
     export: &Export<'_>,
     format: Format,
     sink: &mut dyn Write,
 ) -> Result<Report, ExportError> {
-    let ended = Arc::new(AtomicBool::new(false));
-    let registered: Result<Vec<_>, io::Error> = [SIGHUP, SIGINT, SIGTERM]
-        .into_iter()
-        .map(|signal| signal_hook::flag::register(signal, Arc::clone(&ended)))
-        .collect();
-    let registered = registered?;
+    watched(export, format, sink, &Wish::watch()?)
+}
+
+fn watched(
+    export: &Export<'_>,
+    format: Format,
+    sink: &mut dyn Write,
+    wish: &Wish,
+) -> Result<Report, ExportError> {
     let line = Progress::new("exporting");
     let done = export.write(format, sink, &mut |how_far| {
         match how_far {
             HowFar::Looking(_) => line.step("turns looked at"),
             HowFar::Writing { done, total } => line.entries(done, total),
         }
-        match ended.load(Ordering::Relaxed) {
+        match wish.ended.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
     });
     line.finish();
-    for signal in registered {
-        signal_hook::low_level::unregister(signal);
-    }
     done
 }
 
@@ -89,11 +115,14 @@ pub(crate) fn write_file(
     existing: Existing,
     session: impl FnOnce(LayoutError) -> Error,
 ) -> Result<Report, Error> {
+    let cannot = |cause: io::Error| {
+        Error::new(Exit::Request, format!("cannot write {}", path.display())).caused_by(cause)
+    };
+    // From before there is half a file until it is whole or gone.
+    let wish = Wish::watch().map_err(cannot)?;
     let mut target = Target::create(path, existing)?;
-    let report = write(export, format, &mut target).map_err(|error| match error {
-        ExportError::Write(cause) => {
-            Error::new(Exit::Request, format!("cannot write {}", path.display())).caused_by(cause)
-        }
+    let report = watched(export, format, &mut target, &wish).map_err(|error| match error {
+        ExportError::Write(cause) => cannot(cause),
         error => failed(error, session),
     })?;
     target.finish()?;

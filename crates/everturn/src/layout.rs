@@ -331,6 +331,17 @@ pub trait Layout: Send + Sync {
         Err(self.not_offered("notes of exports"))
     }
 
+    /// An error, if the session belongs to another program: its files are never changed, and nothing is put beside them.
+    fn must_be_own(&self, place: &Place) -> Result<(), LayoutError> {
+        if !self.is_foreign() {
+            return Ok(());
+        }
+        let (id, name) = (&place.id, self.name());
+        let what =
+            format!("session {id} is of another program ({name}), whose files are left alone");
+        Err(LayoutError::request(format!("{what}; everturn import makes a copy")))
+    }
+
     /// The error for what the layout does not offer.
     fn not_offered(&self, what: &'static str) -> LayoutError {
         LayoutError::NotOffered { layout: self.name(), what }

@@ -240,6 +240,11 @@ impl Rules {
 
     fn find_encoded(&self, bytes: &[u8], at: usize, shift: usize, skipped: usize) -> Option<Hit> {
         let run = encoded::run(bytes, at, shift, skipped)?;
+        // Most beginnings stand there by chance, in pictures: those are not decoded whole.
+        let near = encoded::decode(bytes.get(encoded::near(&run, at))?)?;
+        if self.find_plain(&near).is_empty() {
+            return None;
+        }
         let decoded = encoded::decode(bytes.get(run.clone())?)?;
         let found = self.find_plain(&decoded);
         let first = found.first()?;

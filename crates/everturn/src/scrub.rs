@@ -182,6 +182,7 @@ pub fn scrub(
     rules: &Rules,
     now: Timestamp,
 ) -> Result<Scrub, ScrubError> {
+    layout.must_be_own(place)?;
     let target = Target::find(store, layout, place)?;
     let id = target.id()?;
     let trash = free_place(store, &id, DONE, now)?;
@@ -250,6 +251,7 @@ pub fn take_back(
     place: &Place,
     now: Timestamp,
 ) -> Result<Vec<Action>, ScrubError> {
+    layout.must_be_own(place)?;
     let target = Target::find(store, layout, place)?;
     let done = take_back_done(store, &target.id()?, &target.scopes()?, DONE, now)?;
     layout.retell(store, place)?;
@@ -267,21 +269,35 @@ pub fn originals(
     target.originals.into_iter().map(size).collect()
 }
 
+/// Originals of a session's scrubs that are to go, each with its bytes, as [`originals`] found them.
+pub struct Doomed<'a> {
+    /// The layout of the session.
+    pub layout: &'a dyn Layout,
+    /// The session.
+    pub place: &'a Place,
+    /// The originals.
+    pub originals: Vec<(FilePath, u64)>,
+}
+
 /// Removes originals for good, and whatever the store and the indexes remember of them.
-pub fn purge(
-    store: &Arc<dyn Store>,
-    layout: &dyn Layout,
-    place: &Place,
-    originals: &[(FilePath, u64)],
-) -> Result<(), ScrubError> {
-    let places: Vec<FilePath> = originals.iter().map(|(place, _)| place.clone()).collect();
-    if !places.is_empty() {
-        let writer = store.lock(&places)?;
-        let steps = places.into_iter().map(|path| Step::Remove { path }).collect();
-        writer.commit(steps, Durability::Synced)?;
-        writer.release()?;
+pub fn purge(store: &Arc<dyn Store>, doomed: &[Doomed<'_>]) -> Result<(), ScrubError> {
+    for Doomed { layout, place, originals } in doomed {
+        layout.must_be_own(place)?;
+        let places: Vec<FilePath> = originals.iter().map(|(place, _)| place.clone()).collect();
+        if !places.is_empty() {
+            let writer = store.lock(&places)?;
+            let steps = places.into_iter().map(|path| Step::Remove { path }).collect();
+            writer.commit(steps, Durability::Synced)?;
+            writer.release()?;
+        }
     }
-    layout.forget(store, place)?;
+    let mut told: Vec<&str> = Vec::new();
+    for Doomed { layout, place, .. } in doomed {
+        if !told.contains(&layout.name()) {
+            told.push(layout.name());
+            layout.forget(store, place)?;
+        }
+    }
     Ok(store.scour()?)
 }
 

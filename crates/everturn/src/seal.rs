@@ -66,6 +66,7 @@ pub fn seal(
     place: &Place,
     now: Timestamp,
 ) -> Result<Sealed, LayoutError> {
+    layout.must_be_own(place)?;
     let file = seal_file(layout, place)?;
     let writer = store.lock(std::slice::from_ref(&file))?;
     let before = file::read(store, &file)?;

@@ -30,8 +30,8 @@ struct Kind {
     turn: &'static str,
     /// A log of the session that another program tears.
     log: &'static str,
-    /// Whether whole sessions go to the trash.
-    trash: bool,
+    /// Whether turns can be marked.
+    marks: bool,
 }
 
 const CODELIA: Kind = Kind {
@@ -40,7 +40,7 @@ const CODELIA: Kind = Kind {
     fields: "{}",
     turn: r#"{"role":"user","content":"Look."}"#,
     log: "sessions/messages/one.jsonl",
-    trash: true,
+    marks: false,
 };
 
 const LINGGEN: Kind = Kind {
@@ -49,7 +49,7 @@ const LINGGEN: Kind = Kind {
     fields: r#"{"project":"/srv/site"}"#,
     turn: r#"{"content":"Look."}"#,
     log: "projects/-srv-site/sessions/sess-1/messages.jsonl",
-    trash: true,
+    marks: true,
 };
 
 const CHATLOG: Kind = Kind {
@@ -58,7 +58,7 @@ const CHATLOG: Kind = Kind {
     fields: "{}",
     turn: r#"{"type":"narrator","text":"Look."}"#,
     log: "chats/tale.journal.jsonl",
-    trash: true,
+    marks: true,
 };
 
 fn at(second: i64) -> Timestamp {
@@ -125,8 +125,8 @@ const OPS: &[Op] = &[
     say,
 ];
 
-/// What is done to sessions of layouts that have marks and a trash.
-const MORE: &[Op] = &[
+/// What is done to sessions of layouts that have marks.
+const MARKS: &[Op] = &[
     |kind, layout, store| {
         let mark = NewMark::bookmark("here");
         layout.add_mark(store, &place(kind, layout, store)?, &mark, at(5)).map(drop)
@@ -136,6 +136,10 @@ const MORE: &[Op] = &[
         let marks = layout.open(store, &place)?.marks()?;
         layout.remove_mark(store, &place, &marks[0].id, at(6)).map(drop)
     },
+];
+
+/// What is done to sessions as a whole.
+const TRASH: &[Op] = &[
     |kind, layout, store| {
         let place = place(kind, layout, store)?;
         layout.stage(store, &place, Stage::Trash, at(7), &mut |_| {}).map(drop)
@@ -149,7 +153,8 @@ const MORE: &[Op] = &[
 ];
 
 fn ops(kind: &Kind) -> Vec<Op> {
-    OPS.iter().chain(MORE.iter().filter(|_| kind.trash)).copied().collect()
+    let marks = MARKS.iter().filter(|_| kind.marks);
+    OPS.iter().chain(marks).chain(TRASH).copied().collect()
 }
 
 /// What anybody can see: what each session says, its marks, and what is in the trash.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use everturn::view::{Entry, Kind};
+use everturn_typeset::Options as Pages;
 
 use crate::piece::Role;
 
@@ -16,13 +17,16 @@ pub enum Format {
     Markdown,
     /// One HTML file that needs nothing else.
     Html,
+    /// Pages, typeset like a book.
+    Pdf,
     /// A chat-log document, which can be imported again.
     Json,
 }
 
 impl Format {
     /// Every format there is.
-    pub const ALL: &[Format] = &[Format::Text, Format::Markdown, Format::Html, Format::Json];
+    pub const ALL: &[Format] =
+        &[Format::Text, Format::Markdown, Format::Html, Format::Pdf, Format::Json];
 
     /// The name that users write, which is also how its files end.
     #[must_use]
@@ -31,6 +35,7 @@ impl Format {
             Format::Text => "txt",
             Format::Markdown => "md",
             Format::Html => "html",
+            Format::Pdf => "pdf",
             Format::Json => "json",
         }
     }
@@ -53,7 +58,7 @@ impl Format {
     /// Whether secrets are masked unless somebody says otherwise: in what is made to be shown to others.
     #[must_use]
     pub fn masks(self) -> bool {
-        matches!(self, Format::Markdown | Format::Html)
+        matches!(self, Format::Markdown | Format::Html | Format::Pdf)
     }
 }
 
@@ -65,6 +70,7 @@ impl FromStr for Format {
             "txt" | "text" => Ok(Format::Text),
             "md" | "markdown" => Ok(Format::Markdown),
             "html" | "htm" => Ok(Format::Html),
+            "pdf" => Ok(Format::Pdf),
             "json" => Ok(Format::Json),
             _ => {
                 let names: Vec<&str> = Format::ALL.iter().map(|format| format.as_str()).collect();
@@ -176,6 +182,8 @@ pub struct Choices {
     pub last: Option<u64>,
     /// The language of the words, as a BCP 47 tag, if it is known.
     pub language: Option<String>,
+    /// The size of pages, and where their fonts may come from.
+    pub pages: Pages,
 }
 
 impl Choices {
@@ -196,6 +204,7 @@ impl Choices {
             first: None,
             last: None,
             language: None,
+            pages: Pages::default(),
         }
     }
 

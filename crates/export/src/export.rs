@@ -7,13 +7,14 @@ use std::ops::ControlFlow;
 use everturn::finding::Finding;
 use everturn::layout::{LayoutError, Reader};
 use everturn::view::Summary;
+use everturn_typeset::TypesetError;
 use jiff::Timestamp;
 
 use crate::choices::{Choices, Format, Style};
 use crate::mask::{Mask, Masker};
 use crate::piece::Piece;
 use crate::source::{Cover, Outline, Source, Texts};
-use crate::{html, json, markdown, template, text};
+use crate::{html, json, markdown, pdf, template, text};
 
 /// Why a session could not be exported.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +29,9 @@ pub enum ExportError {
     /// The user's template is wrong.
     #[error("the template cannot be used: {0}")]
     Template(String),
+    /// The pages cannot be made.
+    #[error(transparent)]
+    Pages(#[from] TypesetError),
     /// Whoever watched its progress wanted no more of it.
     #[error("the export was stopped")]
     Stopped,
@@ -64,6 +68,10 @@ pub struct Report {
     pub turns: u64,
     /// How many bytes it has.
     pub bytes: u64,
+    /// How many pages it has, if it has pages.
+    pub pages: Option<usize>,
+    /// The characters that no font had, with how often each was needed.
+    pub missing: Vec<(char, u64)>,
     /// How many secrets of each family were masked.
     pub masked: BTreeMap<String, u64>,
     /// What was noticed while the session was read.
@@ -106,8 +114,12 @@ pub(crate) struct Counted<'w> {
 
 impl Counted<'_> {
     pub(crate) fn put(&mut self, text: &str) -> io::Result<()> {
-        self.bytes += text.len() as u64;
-        self.sink.write_all(text.as_bytes())
+        self.put_bytes(text.as_bytes())
+    }
+
+    pub(crate) fn put_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.bytes += bytes.len() as u64;
+        self.sink.write_all(bytes)
     }
 }
 
@@ -140,6 +152,11 @@ impl Export<'_> {
                 drive(&mut shape, &source, &cover, &outline, &mut out, progress)?
             }
             (false, Format::Json) => json::write(&source, &cover, &outline, &mut out, progress)?,
+            (false, Format::Pdf) => {
+                let made = pdf::write(&source, &cover, &outline, &mut out, progress)?;
+                (report.pages, report.missing) = (Some(made.pages), made.missing);
+                made.findings
+            }
             (false, Format::Text) => {
                 let mut shape = text::Plain::new(self.choices);
                 drive(&mut shape, &source, &cover, &outline, &mut out, progress)?

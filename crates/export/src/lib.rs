@@ -10,11 +10,12 @@
 //! - [`columns`]: text in lines of a given width.
 //! - [`piece`]: what a session consists of, for whoever writes it down.
 //! - `source`: a session as an outline, and as pieces that are read one by one.
-//! - `text`, `markdown`, `html`, `json`, `template`: the formats, one file each.
+//! - `text`, `markdown`, `html`, `pdf`, `json`, `template`: the formats, one file each.
 //! - [`export`]: all of it put together.
 //!
 //! It reads through the common view alone, so that every layout can be exported. Apart from custom templates that
-//! collect things themselves, no format holds more than one turn in memory.
+//! collect things themselves and PDF, whose pages are kept until it is done, no format holds more than one turn in
+//! memory.
 
 pub mod choices;
 
@@ -36,6 +37,8 @@ mod markdown;
 
 mod html;
 
+mod pdf;
+
 mod json;
 
 mod template;
@@ -43,5 +46,6 @@ mod template;
 pub mod export;
 
 pub use choices::{Choices, Format, Part, Style};
+pub use everturn_typeset::{Fonts, Options as Pages, Paper};
 pub use export::{Export, ExportError, Progress, Report};
 pub use mask::{Mask, Masked};

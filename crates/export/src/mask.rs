@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use everturn::scan::Rules;
+
 /// Finds secrets in texts.
 pub trait Mask {
     /// The text with its secrets masked, and how many of which family there were.
@@ -17,6 +19,14 @@ pub struct Masked<'t> {
     pub text: Cow<'t, str>,
     /// How many secrets of each family were in it.
     pub counts: BTreeMap<String, u64>,
+}
+
+impl Mask for Rules {
+    fn mask<'t>(&self, text: &'t str) -> Masked<'t> {
+        let (text, counts) = Rules::mask(self, text);
+        let counts = counts.into_iter().map(|(family, count)| (family.to_owned(), count as u64));
+        Masked { text, counts: counts.collect() }
+    }
 }
 
 /// Masks texts, and counts what it masks.

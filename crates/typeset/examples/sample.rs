@@ -1,12 +1,12 @@
 //! Makes a sample book with every kind of block: `cargo run --example sample > sample.pdf`.
 //!
-//! `sample system` uses the fonts of the system, too; `sample PATH...` those of directories. A number
-//! makes a long book of that many messages instead.
+//! `sample system` uses the fonts of the system, too; `sample PATH...` those of directories; `a4` and
+//! `letter` are for larger pages. A number makes a long book of that many messages instead.
 
 use std::io::Write;
 
 use everturn_typeset::{
-    Block, Book, Chapter, Date, Fonts, Front, Marker, Options, Press, Run, Speaker, Style, typeset,
+    Block, Book, Chapter, Date, Front, Marker, Options, Paper, Press, Run, Speaker, Style, typeset,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,9 +14,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(messages) = words.first().and_then(|word| word.parse().ok()) {
         return long_book(messages);
     }
-    let system = words.iter().any(|word| word == "system");
-    let paths = words.iter().filter(|word| *word != "system").map(Into::into).collect();
-    let options = Options { fonts: Fonts { system, paths }, ..Options::default() };
+    let mut options = Options::default();
+    for word in &words {
+        match word.as_str() {
+            "system" => options.fonts.system = true,
+            "a4" => options.paper = Paper::A4,
+            "letter" => options.paper = Paper::Letter,
+            path => options.fonts.paths.push(path.into()),
+        }
+    }
     let pdf = typeset(&book(), &options)?;
     for missing in &pdf.missing {
         writeln!(std::io::stderr(), "no font has {:?} ({}x)", missing.character, missing.count)?;

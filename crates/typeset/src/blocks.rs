@@ -176,18 +176,21 @@ impl Setter {
         let space = design.leading * 0.25;
         let role = Role::Item { numbered: matches!(marker, Marker::Number(_)) };
         let setting = Setting { above: space, below: space, shift, ..self.setting(role) };
-        let frame = Frame::new(design.measure() - shift, Align::Justify);
+        // Numbers end where bullets end; one that is too long for that moves the first line.
+        let gap = design.size * 0.45;
+        let before = (mark.right + gap).max(hang * 0.75);
+        let first = (before - shift).max(0.0);
+        let before = before.min(shift);
+        let frame = Frame { first, ..Frame::new(design.measure() - shift, Align::Justify) };
         let passage = Passage::runs(text, design.text());
         let mut mark = Some(mark).filter(|mark| !mark.pieces.is_empty());
         self.pager.begin(setting);
         composer.compose(&passage, frame, &mut |line| {
             let Some(mark) = mark.take() else { return self.pager.line(line) };
-            // Numbers end where bullets end, however long they are.
-            let gap = design.size * 0.45;
-            let mut first = Line::default();
-            first.add(&mark, -(mark.right + gap).max(hang * 0.75));
-            first.add(&line, 0.0);
-            self.pager.line(first);
+            let mut marked = Line::default();
+            marked.add(&mark, -before);
+            marked.add(&line, 0.0);
+            self.pager.line(marked);
         });
         self.pager.end();
     }

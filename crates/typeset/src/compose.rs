@@ -237,6 +237,8 @@ impl Composer {
             .filter(|(_, information)| information.is_soft_wrap_opportunity())
             .map(|((at, _), _)| at);
         let mut wraps = wraps.peekable();
+        // A hyphen stands at the right end of a line, which is not the end of one read from there.
+        let parts_words = parts_words && !self.layout.is_rtl();
         let places = if parts_words { self.hyphens.places(part.text) } else { Vec::new() };
         let mut places = places.into_iter().peekable();
 

@@ -4,42 +4,45 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use everturn::layout::{LayoutError, Reader};
+use everturn::scan::Rules;
 use everturn::view::Exported;
-use everturn_export::{Choices, Export, ExportError, Format, Part, Report, Style};
+use everturn_export::{Choices, Export, ExportError, Format, Mask, Paper, Part, Report, Style};
 
 use super::Context;
 use super::show::within;
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::json::Object;
-use crate::output::{Output, stdout_failed};
+use crate::output::{Output, harmless, stdout_failed};
 use crate::sessions::{Found, exit_after, report, turn_meant};
 use crate::target::Existing;
 use crate::turns::Turns;
 use crate::{settings, stories};
 
-/// Write a session as text, Markdown, HTML or JSON
+/// Write a session as text, Markdown, HTML, PDF or JSON
 ///
 /// Works for every layout. The HTML is one file that needs no network and no scripts, and nothing in the text
-/// ever runs. The JSON is a chat log, which everturn import takes. Without -o the export goes to stdout; a file
-/// is there whole or not at all, and one that exists is not replaced without --force.
+/// ever runs. The PDF is typeset like a book. The JSON is a chat log, which everturn import takes. Keys, tokens
+/// and passwords are masked in md, html and pdf. Without -o the export goes to stdout; a file is there whole or
+/// not at all, and one that exists is not replaced without --force.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn export latest -o story.html
   everturn export tale --format md --style minimal > tale.md
   everturn export tale -o two.txt --from 'The temple' --until 'The road'
-  everturn export latest -o talk.html --with thinking,ooc --without tools
+  everturn export latest -o book.pdf --with thinking,ooc --without tools
   everturn export tale -o page.html --style custom --template mine.html
 
 The answer with --json and -o:
   {"session":"tale","format":"html","style":"rich","path":"story.html","turns":40,
    "entries":120,"bytes":51234,"masked":{"github-token":1},"noted":true}
-  on one line; "noted" says whether the session itself tells of the export"#)]
+  on one line; "noted" says whether the session itself tells of the export. A PDF
+  also has "pages", and the characters that are "missing" in its fonts"#)]
 pub(crate) struct Args {
     /// The session: an id or the beginning of one, a path, or `latest`
     session: String,
 
-    /// The format: txt, md, html or json; otherwise the end of FILE says it
+    /// The format: txt, md, html, pdf or json; otherwise the end of FILE says it
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
 
@@ -90,9 +93,43 @@ pub(crate) struct Args {
     /// The language of the words, such as `de`
     #[arg(long, value_name = "TAG")]
     language: Option<String>,
+
+    /// Mask keys, tokens and passwords in any format
+    #[arg(long, conflicts_with = "no_redact")]
+    redact: bool,
+
+    /// Leave keys, tokens and passwords as they are
+    #[arg(long)]
+    no_redact: bool,
+
+    /// The size of the pages of a PDF: a5, a4 or letter
+    #[arg(long, value_name = "SIZE", default_value = "a5", value_parser = paper)]
+    paper: Paper,
+
+    /// A file or directory of fonts for a PDF, besides those of the program and the system
+    #[arg(long, value_name = "PATH")]
+    font: Vec<PathBuf>,
+
+    /// Make a PDF without the fonts of the system, so that it is the same everywhere
+    #[arg(long)]
+    no_system_fonts: bool,
+}
+
+fn paper(name: &str) -> Result<Paper, String> {
+    match name {
+        "a5" => Ok(Paper::A5),
+        "a4" => Ok(Paper::A4),
+        "letter" => Ok(Paper::Letter),
+        _ => Err(format!("{name:?} is no size; there are a5, a4, letter")),
+    }
 }
 
 impl Args {
+    /// Whether secrets are masked.
+    fn masks(&self, format: Format) -> bool {
+        !self.no_redact && (self.redact || format.masks())
+    }
+
     fn format(&self) -> Result<Format, Error> {
         match (self.format, &self.output) {
             (Some(format), _) => Ok(format),
@@ -127,6 +164,9 @@ impl Args {
         }
         choices.speaker = self.speaker.clone();
         choices.language = self.language.clone();
+        choices.pages.paper = self.paper;
+        choices.pages.fonts.paths = self.font.clone();
+        choices.pages.fonts.system = !self.no_system_fonts;
         Ok(choices)
     }
 
@@ -187,6 +227,29 @@ fn note(args: &Args, context: &Context, found: &Found, exported: &Exported) -> b
     }
 }
 
+/// How many of the characters that no font had are named.
+const NAMED: usize = 40;
+
+/// Says which characters cannot be seen.
+fn mention_missing(report: &Report) {
+    if report.missing.is_empty() {
+        return;
+    }
+    let mut named: Vec<String> = report
+        .missing
+        .iter()
+        .take(NAMED)
+        .map(|(character, _)| format!("{character} (U+{:04X})", u32::from(*character)))
+        .collect();
+    if report.missing.len() > NAMED {
+        named.push(format!("and {} more", report.missing.len() - NAMED));
+    }
+    Output::status(&format!(
+        "no font has these characters, and a box stands in their places: {}; --font adds one",
+        harmless(&named.join(", "))
+    ));
+}
+
 /// Says which secrets were masked.
 fn mention_masked(report: &Report) {
     let all: u64 = report.masked.values().sum();
@@ -222,9 +285,18 @@ fn answer(
             .number("bytes", *bytes)
             .raw("masked", &masked.close())
             .raw("noted", if noted { "true" } else { "false" });
+        let object = match report.pages {
+            Some(pages) => {
+                let missing: String =
+                    report.missing.iter().map(|(character, _)| *character).collect();
+                object.number("pages", pages as u64).text("missing", &missing)
+            }
+            None => object,
+        };
         writeln!(context.out, "{}", object.close())?;
     } else {
-        writeln!(context.out, "{path}: {entries} entries of {turns} turns, {bytes} bytes")?;
+        let pages = report.pages.map(|pages| format!("{pages} pages, ")).unwrap_or_default();
+        writeln!(context.out, "{path}: {entries} entries of {turns} turns, {pages}{bytes} bytes")?;
     }
     context.out.flush()
 }
@@ -232,6 +304,9 @@ fn answer(
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let format = args.format()?;
     let template = args.template()?;
+    if format == Format::Pdf && args.file().is_none() {
+        return Err(Error::new(Exit::Usage, "a PDF needs a file").hint("name one with -o").into());
+    }
     if context.json && args.file().is_none() {
         return Err(Error::new(Exit::Usage, "--json needs a file for the export")
             .hint("name one with -o; the answer goes to stdout")
@@ -252,7 +327,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         summary: &summary,
         reader: &*reader,
         choices: &choices,
-        mask: None,
+        mask: args.masks(format).then(|| Rules::standard() as &dyn Mask),
         template,
         now,
     };
@@ -275,5 +350,6 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     }
     report(&done.findings);
     mention_masked(&done);
+    mention_missing(&done);
     Ok(exit_after(&done.findings))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use everturn::layout::Layout;
 use everturn::names::FilePath;
 use everturn::scan::{Counts, Rules};
-use everturn::scrub::{self, Scrub, ScrubError};
+use everturn::scrub::{self, Doomed, Scrub, ScrubError};
 use everturn::store::Store;
 use everturn::view::Place;
 use serde_json::json;
@@ -165,10 +165,10 @@ fn purge(args: &Args, store: &Arc<dyn Store>, targets: &[Target]) -> Result<(), 
     let mut doomed = Vec::new();
     for (layout, place) in targets {
         let originals = scrub::originals(store, *layout, place).map_err(failed)?;
-        doomed.push((*layout, place, originals));
+        doomed.push(Doomed { layout: *layout, place, originals });
     }
     let (mut count, mut bytes) = (0, 0);
-    for (_, _, originals) in &doomed {
+    for Doomed { originals, .. } in &doomed {
         count += originals.len();
         bytes += originals.iter().map(|(_, bytes)| bytes).sum::<u64>();
     }
@@ -176,9 +176,7 @@ fn purge(args: &Args, store: &Arc<dyn Store>, targets: &[Target]) -> Result<(), 
     if !consent::given(args.yes, &question, "the originals stay")? {
         return Ok(());
     }
-    for (layout, place, originals) in doomed {
-        scrub::purge(store, layout, place, &originals).map_err(failed)?;
-    }
+    scrub::purge(store, &doomed).map_err(failed)?;
     Output::status(&format!("originals that were removed for good: {count}"));
     Ok(())
 }

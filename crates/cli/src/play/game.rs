@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use everturn::campaign::{CampaignError, CampaignWriter, Submission};
 use everturn::layout::{self, LayoutError};
+use everturn::scan::Rules;
 use everturn::store::Store;
 use everturn::view::{NewMark, Place};
-use everturn_export::{Choices, Export, Format, Part, Style};
+use everturn_export::{Choices, Export, Format, Mask, Part, Style};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -275,7 +276,9 @@ impl Game<'_> {
             choices.set(Part::Tools, format == Format::Json);
             choices.set(Part::Snapshots, format == Format::Json);
             let (reader, now) = (&*reader, settings::now());
-            let (mask, template) = (None, None);
+            let mask = format.masks().then(|| Rules::standard() as &dyn Mask);
+            let template = None;
+            choices.pages.fonts.system = true;
             let export =
                 Export { summary: &summary, reader, choices: &choices, mask, template, now };
             stories::write_file(&export, format, file, Existing::Kept, Error::from)

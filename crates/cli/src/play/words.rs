@@ -23,7 +23,7 @@ pub(super) const COMMANDS: &[Command] = &[
     command("fork", "", "keep a copy of the campaign as it is now"),
     command("mark", "NAME", "mark this turn"),
     command("marks", "", "the marks there are"),
-    command("export", "FILE", "write the story to a new .md or .txt file"),
+    command("export", "FILE", "write the story to a new .txt, .md, .html, .pdf or .json file"),
     command("settings", "[KEY[=VALUE]]", "what the campaign goes by"),
     command("retry", "", "send a line again that was not answered"),
     command("help", "", "this page"),

@@ -8,6 +8,7 @@ mod campaigns;
 mod check;
 mod codelia;
 mod everturn;
+mod exports;
 mod foreign;
 mod kills;
 mod large;

@@ -47,6 +47,7 @@ pub fn pin(
     place: &Place,
     now: Timestamp,
 ) -> Result<bool, LayoutError> {
+    layout.must_be_own(place)?;
     let file = file(layout, place)?;
     let writer = store.lock(std::slice::from_ref(&file))?;
     let is_new = !is_pinned(store, layout, place)?;

@@ -19,6 +19,10 @@ const URL: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
 /// How far on each side of a beginning a run is decoded. Longer ones are files, which hold few words.
 const FAR: usize = 16 << 10;
 
+/// How many digits before a beginning, and from there on, are enough to know a secret.
+const BEFORE: usize = 64;
+const BEHIND: usize = 1024;
+
 /// What a text looks like in base64, depending on how many bytes stand before it: the digits that do not depend on
 /// what stands around, that number modulo three, and how many digits are left out at the start.
 pub(super) fn patterns(text: &str) -> [(String, usize, usize); 3] {
@@ -52,6 +56,14 @@ pub(super) fn run(bytes: &[u8], at: usize, shift: usize, skipped: usize) -> Opti
     // A single digit at the end stands for no byte.
     let end = if (end - start) % 4 == 1 { end - 1 } else { padding };
     (end > start + 8).then_some(start..end)
+}
+
+/// The part of a run in which a secret must show that begins at `at`: much less than the run of a picture.
+pub(super) fn near(run: &Range<usize>, at: usize) -> Range<usize> {
+    let before = at.saturating_sub(run.start).saturating_sub(BEFORE) / 4 * 4;
+    let start = run.start + before;
+    let end = run.end.min(start + BEHIND);
+    start..end
 }
 
 /// The bytes that a run stands for.

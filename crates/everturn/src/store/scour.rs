@@ -1,6 +1,7 @@
 //! Old records of the logs, overwritten: a log that is recycled still holds the bytes of what was committed before.
 
 use super::StoreError;
+use super::apply::sweep;
 use super::core::Core;
 use super::log::{Log, LogNumber, own};
 use super::staged::sweep_staged;
@@ -16,6 +17,9 @@ impl Core {
         let own_number = self.log.as_ref().map(|log| log.number);
         if let Some(log) = &mut self.log {
             let path = log.number.file();
+            // What could not be removed when its time had come.
+            sweep(&*self.disk, &log.number.temp_prefix())?;
+            sweep_staged(&*self.disk, log.number)?;
             log.erase().map_err(StoreError::io("erase", &path))?;
         }
         for number in LogNumber::all(&*self.disk)? {
@@ -31,6 +35,7 @@ impl Core {
                 let holder = "which has left commits that cannot be completed".to_owned();
                 return Err(StoreError::Busy { scope: own(&["wal"]), holder });
             }
+            sweep(&*self.disk, &number.temp_prefix())?;
             let mut log = Log::take_over(&*self.disk, number, lock)?;
             sweep_staged(&*self.disk, number)?;
             log.erase().map_err(StoreError::io("erase", &number.file()))?;

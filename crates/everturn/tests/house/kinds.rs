@@ -23,7 +23,7 @@ pub(crate) const ALL: &[Kind] = &[
         layout: "game",
         id: "session-one",
         fields: "{}",
-        turn: r#"{"actor":"player","events":[{"type":"discovery","description":"WORDS"}],"changes":[{"scope":"world","deltas":[{"op":"set","path":"found","value":"WORDS"}]}]}"#,
+        turn: r#"{"actor":"player","events":[{"type":"discovery","description":"WORDS"}],"deltas":[{"scope":"world","deltas":[{"op":"set","path":"found","value":"WORDS"}]}]}"#,
     },
     Kind { layout: "campaign", id: "camp_0001", fields: "{}", turn: r#"{"user_input":"WORDS"}"# },
     Kind {

@@ -9,9 +9,9 @@ use everturn::finding::{Finding, Severity};
 use everturn::layout::Stage;
 use everturn::names::FilePath;
 use everturn::scan::Rules;
-use everturn::scrub::{audit_file, branches, originals, plan, purge, scrub, take_back};
+use everturn::scrub::{Doomed, audit_file, branches, originals, plan, purge, scrub, take_back};
 use everturn::store::{At, Durability, Step, Store};
-use everturn::view::Forking;
+use everturn::view::{Forking, Place};
 
 use crate::kinds::{ALL, Kind, at, holding, open, token};
 
@@ -22,10 +22,15 @@ fn scrub_all(kind: &Kind, store: &Arc<dyn Store>) {
     }
 }
 
+fn purge_one(kind: &Kind, store: &Arc<dyn Store>, place: &Place) {
+    let layout = kind.layout();
+    let originals = originals(store, layout, place).unwrap();
+    purge(store, &[Doomed { layout, place, originals }]).unwrap();
+}
+
 fn purge_all(kind: &Kind, store: &Arc<dyn Store>) {
     for place in branches(store, kind.layout(), &kind.place(store).unwrap()).unwrap() {
-        let doomed = originals(store, kind.layout(), &place).unwrap();
-        purge(store, kind.layout(), &place, &doomed).unwrap();
+        purge_one(kind, store, &place);
     }
 }
 
@@ -60,7 +65,7 @@ fn with_branch(kind: &Kind, store: &Arc<dyn Store>) {
 }
 
 #[test]
-fn no_byte_of_a_secret_is_left_in_a_session_or_its_branch_after_a_purge() {
+fn t13_no_byte_of_a_secret_is_left_in_a_session_or_its_branch_after_a_purge() {
     for kind in ALL {
         let disk = SimDisk::new();
         let store = open(&disk).unwrap();
@@ -104,8 +109,7 @@ fn an_archive_and_what_it_left_in_the_trash_are_clean_after_a_purge() {
         let held = holding(&disk, &token());
         assert!(held.contains(&place.path), "{held:?}");
         scrub(&store, kind.layout(), &place, Rules::standard(), at(50)).unwrap();
-        purge(&store, kind.layout(), &place, &originals(&store, kind.layout(), &place).unwrap())
-            .unwrap();
+        purge_one(kind, &store, &place);
         assert_eq!(holding(&disk, &token()), [], "{}", kind.layout);
         // The archive can be unpacked, and what comes out is whole.
         kind.layout().stage(&store, &place, Stage::Unarchive, at(60), &mut |_| {}).unwrap();
@@ -191,9 +195,8 @@ fn what_was_trashed_or_cut_off_is_clean_too() {
     assert!(disk.contents().keys().any(|file| file.as_str().contains("/quarantine/")));
 }
 
-/// T13, the part about bytes that must not change.
 #[test]
-fn signatures_and_thinking_stay_as_they_are() {
+fn t13_signatures_and_thinking_stay_as_they_are() {
     let kind = &ALL[2];
     let disk = SimDisk::new();
     let store = open(&disk).unwrap();

@@ -97,8 +97,8 @@ fn a_line_that_is_gone_or_elsewhere_is_found() {
             put(&store, &log, (lines.join("\n") + "\n").into_bytes());
             verdict(kind, &store).1
         };
-        assert!(change(|lines| drop(lines.remove(1))).contains(&Harm::Removed), "{}", kind.layout);
-        assert!(change(|lines| drop(lines.pop())).contains(&Harm::Removed), "{}", kind.layout);
+        assert!(change(|lines| _ = lines.remove(1)).contains(&Harm::Removed), "{}", kind.layout);
+        assert!(change(|lines| _ = lines.pop()).contains(&Harm::Removed), "{}", kind.layout);
         let moved = change(|lines| lines.swap(1, 2));
         assert!(!moved.is_empty(), "{}: {moved:?}", kind.layout);
     }

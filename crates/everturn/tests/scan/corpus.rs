@@ -36,7 +36,7 @@ fn spellings(secret: &str) -> [String; 3] {
 }
 
 #[test]
-fn secrets_of_every_family_are_found_wherever_they_stand() {
+fn t13_secrets_of_every_family_are_found_wherever_they_stand() {
     let rules = Rules::standard();
     let mut by_family: BTreeMap<&str, Tally> = BTreeMap::new();
     let mut missed = Vec::new();

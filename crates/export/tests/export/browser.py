@@ -7,6 +7,7 @@ Only what Python has by itself is needed, and Chromium.
 """
 
 import base64
+import fcntl
 import json
 import os
 import shutil
@@ -25,8 +26,13 @@ class Browser:
         if program is None:
             sys.exit("there is no chromium; Debian's package chromium has it, and ./test installs it")
         self.profile = tempfile.TemporaryDirectory()
-        from_browser, self.to_us = os.pipe()
-        self.from_us, to_browser = os.pipe()
+        # The browser reads from 3 and writes to 4, so ours must not be these.
+        ends = os.pipe() + os.pipe()
+        from_browser, self.to_us, self.from_us, to_browser = [
+            fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends
+        ]
+        for end in ends:
+            os.close(end)
         self.reading = os.fdopen(from_browser, "rb")
         self.writing = to_browser
         arguments = [
@@ -130,7 +136,7 @@ PROVOKE = """
   }
   for (const details of document.querySelectorAll('details')) details.open = true;
   for (const link of document.querySelectorAll('main .text a')) {
-    if (!/^https?:|^mailto:/.test(link.getAttribute('href') || '')) link.click();
+    if (!['http:', 'https:', 'mailto:', 'file:'].includes(link.protocol)) link.click();
   }
   await new Promise((done) => setTimeout(done, 300));
   return typeof window.ran_with === 'undefined' ? [] : window.ran_with;

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use everturn_export::{Choices, Format, Style};
 
-use crate::support::{all, chat};
+use crate::support::{Session, all, chat, pdf_text};
 
 fn check(name: &str, actual: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/export/golden").join(name);
@@ -34,11 +34,25 @@ fn without_looks(page: &str) -> String {
     page
 }
 
+/// The pages of a PDF, with how many there are.
+fn pages(session: &Session, style: Style) -> String {
+    let choices = Choices::usual(Format::Pdf, style);
+    let (pdf, report) = session.bytes(Format::Pdf, &choices, None, None).unwrap();
+    assert_eq!(report.missing.iter().filter(|(missing, _)| missing.is_ascii()).count(), 0);
+    let text = pdf_text(&pdf, "pdftotext", &["-layout", "-", "-"]);
+    let text: String = text.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+    format!("{} pages\n\n{}", report.pages.unwrap(), text.replace('\u{c}', "\n-- page --\n"))
+}
+
 #[test]
 fn every_layout_is_exported_in_every_format_as_it_was() {
     for session in all() {
         for format in Format::ALL {
             let name = format!("{}.{}", session.summary.layout, format.as_str());
+            if *format == Format::Pdf {
+                check(&format!("{name}.txt"), &pages(&session, Style::Rich));
+                continue;
+            }
             let made = session.rich(*format);
             match format {
                 Format::Html => check(&name, &without_looks(&made)),
@@ -50,7 +64,8 @@ fn every_layout_is_exported_in_every_format_as_it_was() {
 
 #[test]
 fn the_minimal_style_is_the_words() {
-    for format in Format::ALL {
+    check("minimal.pdf.txt", &pages(&chat(), Style::Minimal));
+    for format in Format::ALL.iter().filter(|format| **format != Format::Pdf) {
         let made = chat().export(*format, &Choices::usual(*format, Style::Minimal));
         let made = if *format == Format::Html { without_looks(&made) } else { made };
         check(&format!("minimal.{}", format.as_str()), &made);

@@ -7,7 +7,7 @@ use everturn::view::{MarkKind, NewMark};
 use everturn_export::{Choices, Format, Part, Style};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-use crate::support::{Session, place, session, told};
+use crate::support::{Session, pdf_text, place, session, told};
 
 /// Texts that a browser, a viewer or a terminal must not act upon. What runs calls `ran`, shows a dialog, or asks the
 /// listener for something.
@@ -352,12 +352,38 @@ fn a_message_of_ten_megabytes_is_exported_whole() {
     let part = (10 << 20) / pieces.len();
     let long: String = pieces.iter().map(|piece| piece.repeat(part / piece.len())).collect();
     let session = told(&["Before.", &format!("{long}the end"), "After."]);
-    for format in Format::ALL {
+    // Pages of it are thousands: that takes its time, and is tried with less.
+    for format in Format::ALL.iter().filter(|format| **format != Format::Pdf) {
         let made = session.rich(*format);
         assert!(made.len() >= long.len(), "{format:?}");
         assert!(made.replace(['\n', ' '], "").contains("theend"), "{format:?}");
         assert!(made.contains("After."), "{format:?}");
     }
+}
+
+#[test]
+fn pages_show_hostile_texts_and_do_nothing() {
+    for session in sessions("http://127.0.0.1:9") {
+        let choices = everything(Format::Pdf);
+        let (pdf, report) = session.bytes(Format::Pdf, &choices, None, None).unwrap();
+        assert!(report.pages.unwrap() > 10);
+        assert_eq!(pdf_text(&pdf, "pdfinfo", &["-js", "-"]).trim(), "");
+        assert!(!pdf_text(&pdf, "pdfinfo", &["-url", "-"]).contains("127.0.0.1"));
+        let text = pdf_text(&pdf, "pdftotext", &["-", "-"]);
+        for words in ["<script>ran(1)", "‹U+202E›txt.exe", "␛[31mred"] {
+            assert!(text.replace('\n', "").contains(words), "{words} {:?}", text.find("[31m").map(|at| text[at.saturating_sub(30)..].chars().take(60).collect::<String>()));
+        }
+    }
+}
+
+#[test]
+fn a_long_message_fills_pages() {
+    let long = "All work and no play makes a long book. ".repeat(5000) + "The end.";
+    let (text, report) = told(&["Before.", &long, "After."])
+        .try_export(Format::Pdf, &everything(Format::Pdf), None, None)
+        .unwrap();
+    assert!(report.pages.unwrap() > 50);
+    assert!(text.contains("The end.") && text.contains("After."));
 }
 
 #[test]

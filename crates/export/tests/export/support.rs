@@ -1,6 +1,8 @@
 //! Sessions of every layout, and exports of them.
 
+use std::io::Write;
 use std::ops::ControlFlow;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use everturn::chatlog;
@@ -32,7 +34,7 @@ impl Session {
         Session { store: Arc::clone(store), summary, reader }
     }
 
-    /// What is made of it.
+    /// What is made of it, as text: that of a PDF is taken out of its pages again.
     pub(crate) fn try_export(
         &self,
         format: Format,
@@ -40,6 +42,28 @@ impl Session {
         template: Option<(&str, &str)>,
         mask: Option<&dyn Mask>,
     ) -> Result<(String, Report), ExportError> {
+        let (bytes, report) = self.bytes(format, choices, template, mask)?;
+        match format {
+            Format::Pdf if template.is_none() => {
+                let text = pdf_text(&bytes, "pdftotext", &["-layout", "-", "-"]);
+                // Words that were broken at the end of a line are whole again.
+                Ok((
+                    text.replace("-\n", "").split_whitespace().collect::<Vec<_>>().join(" "),
+                    report,
+                ))
+            }
+            _ => Ok((String::from_utf8(bytes).unwrap(), report)),
+        }
+    }
+
+    /// What is made of it.
+    pub(crate) fn bytes(
+        &self,
+        format: Format,
+        choices: &Choices,
+        template: Option<(&str, &str)>,
+        mask: Option<&dyn Mask>,
+    ) -> Result<(Vec<u8>, Report), ExportError> {
         let export = Export {
             summary: &self.summary,
             reader: &*self.reader,
@@ -51,7 +75,7 @@ impl Session {
         let mut bytes = Vec::new();
         let report = export.write(format, &mut bytes, &mut |_| ControlFlow::Continue(()))?;
         assert_eq!(report.bytes, bytes.len() as u64);
-        Ok((String::from_utf8(bytes).unwrap(), report))
+        Ok((bytes, report))
     }
 
     pub(crate) fn export(&self, format: Format, choices: &Choices) -> String {
@@ -61,6 +85,21 @@ impl Session {
     pub(crate) fn rich(&self, format: Format) -> String {
         self.export(format, &Choices::usual(format, Style::Rich))
     }
+}
+
+/// What a program of poppler says of a PDF that it is given.
+pub(crate) fn pdf_text(pdf: &[u8], program: &str, arguments: &[&str]) -> String {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let child = command.spawn();
+    let mut child = child.expect("Debian's package poppler-utils has it, and ./test installs it");
+    let mut stdin = child.stdin.take().unwrap();
+    let pdf = pdf.to_vec();
+    let writing = std::thread::spawn(move || stdin.write_all(&pdf));
+    let output = child.wait_with_output().unwrap();
+    writing.join().unwrap().unwrap();
+    assert!(output.status.success(), "{program} refuses the PDF");
+    String::from_utf8(output.stdout).unwrap()
 }
 
 pub(crate) fn place(store: &Arc<dyn Store>, layout: &str, id: &str) -> Place {

@@ -129,6 +129,75 @@ fn a_paragraph_may_have_very_many_styles() {
     assert!(pdf.pages > 20);
 }
 
+/// Numbers that look random and are the same every time.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most
+    }
+
+    /// A text of all kinds of characters, some of them often.
+    fn text(&mut self) -> String {
+        const BLOCKS: &[(u32, u64)] = &[
+            (0x20, 0x5f),
+            (0x20, 0x5f),
+            (0x0, 0xff),
+            (0x300, 0x70),
+            (0x590, 0x170),
+            (0x900, 0x500),
+            (0x2000, 0x70),
+            (0x2190, 0x700),
+            (0x3000, 0x6000),
+            (0x1_f000, 0xa00),
+            (0x0, 0x11_0000),
+        ];
+        let length = self.below(120);
+        let pick = |dice: &mut Self| {
+            let block = usize::try_from(dice.below(BLOCKS.len() as u64)).unwrap();
+            let (start, size) = BLOCKS.get(block).copied().unwrap();
+            if dice.below(6) == 0 {
+                return ' ';
+            }
+            let offset = u32::try_from(dice.below(size)).unwrap();
+            char::from_u32(start + offset).unwrap_or('\n')
+        };
+        (0..length).map(|_| pick(self)).collect()
+    }
+}
+
+#[test]
+fn any_text_can_be_set() {
+    let mut dice = Dice(7);
+    let mut blocks = Vec::new();
+    for _ in 0..1_500 {
+        let style = Style {
+            bold: dice.below(4) == 0,
+            italic: dice.below(4) == 0,
+            code: dice.below(4) == 0,
+            link: dice.below(4) == 0,
+        };
+        let text = vec![Run::plain(dice.text()), Run { text: dice.text(), style }];
+        blocks.push(match dice.below(7) {
+            0 => Block::Heading { level: 1, text },
+            1 => Block::Quotation(text),
+            2 => Block::Item { depth: 3, marker: Marker::Number(dice.below(1 << 40)), text },
+            3 => Block::Note { label: dice.text(), text },
+            4 => Block::Code(dice.text()),
+            5 => Block::Speaker(Speaker {
+                who: dice.text(),
+                when: dice.text(),
+                ..Speaker::default()
+            }),
+            _ => Block::Paragraph(text),
+        });
+    }
+    let (pdf, _) = read(blocks);
+    assert!(pdf.pages > 50 && !pdf.missing.is_empty());
+}
+
 /// Makes a book of one large block, and looks at the time that it takes.
 fn large(block: Block, most: Duration) -> (usize, Reader) {
     let start = Instant::now();

@@ -1,0 +1,162 @@
+//! A long chat log in every format: how long it takes, and how much memory.
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use clap::{Args, value_parser};
+use everturn::layout::{self, LayoutError};
+use everturn::scan::Rules;
+use everturn_export::{Choices, Export, ExportError, Format, Mask, Style};
+use thiserror::Error;
+
+use crate::chatlog::{ChatsError, document, peak, store};
+use crate::files;
+use crate::peer::PeerError;
+use crate::stats::median;
+
+/// What the command line says about the benchmark of exports.
+#[derive(Debug, Args)]
+pub(crate) struct Exports {
+    /// How many messages the chat log has
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = value_parser!(u32).range(1..))]
+    messages: u32,
+
+    /// How often everything is done; the report shows medians
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
+    runs: u32,
+
+    /// Where the data goes, in a temporary directory that is removed afterwards
+    #[arg(long, value_name = "DIR", default_value = "target/bench-data")]
+    dir: PathBuf,
+}
+
+/// One export, in a process that tells its peak.
+#[derive(Debug, Args)]
+pub(crate) struct One {
+    /// The root
+    dir: PathBuf,
+    /// The format
+    format: Format,
+}
+
+/// Why there is no report.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub(crate) enum ExportsError {
+    /// The directory for the data cannot be used.
+    #[error(transparent)]
+    Peer(#[from] PeerError),
+    /// The chat log could not be written.
+    #[error(transparent)]
+    Chats(#[from] ChatsError),
+    /// The chat log could not be read.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// It could not be exported.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// The report could not be written, or the data could not.
+    #[error("cannot write")]
+    Output(#[from] io::Error),
+    /// Something that cannot be.
+    #[error("{0}")]
+    Odd(&'static str),
+}
+
+/// The most seconds that an export may take, as it was asked for.
+fn asked(format: Format) -> f64 {
+    if format == Format::Pdf { 30.0 } else { 2.0 }
+}
+
+/// What one process says.
+struct Said {
+    seconds: f64,
+    bytes: f64,
+    peak: f64,
+}
+
+impl Exports {
+    /// Measures and reports.
+    pub(crate) fn execute(
+        &self,
+        out: &mut dyn Write,
+        progress: &mut dyn Write,
+    ) -> Result<(), ExportsError> {
+        files::create_dir(&self.dir)?;
+        let dir = files::absolute(&self.dir)?;
+        writeln!(progress, "building a chat log of {} messages", self.messages)?;
+        let home = tempfile::tempdir_in(&dir)?;
+        files::create_dir(&home.path().join("chats"))?;
+        files::write(&home.path().join("chats/tale.json"), &document(self.messages)?)?;
+        let mut rows: Vec<(Format, Vec<Said>)> =
+            Format::ALL.iter().map(|format| (*format, Vec::new())).collect();
+        for run in 1..=self.runs {
+            writeln!(progress, "run {run} of {}", self.runs)?;
+            for (format, said) in &mut rows {
+                said.push(one(home.path(), *format)?);
+            }
+        }
+        writeln!(out, "| format | seconds | asked | MB | peak MB |")?;
+        writeln!(out, "|---|---:|---:|---:|---:|")?;
+        for (format, said) in &rows {
+            let of = |value: fn(&Said) -> f64| median(said.iter().map(value));
+            writeln!(
+                out,
+                "| {} | {:.2} | {:.0} | {:.1} | {:.0} |",
+                format.as_str(),
+                of(|said| said.seconds),
+                asked(*format),
+                of(|said| said.bytes) / 1e6,
+                of(|said| said.peak) / 1024.0,
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// An export in a process of its own.
+fn one(dir: &Path, format: Format) -> Result<Said, ExportsError> {
+    let output = Command::new(files::this_program()?)
+        .arg("export-one")
+        .arg(dir)
+        .arg(format.as_str())
+        .stderr(Stdio::inherit())
+        .output()?;
+    if !output.status.success() {
+        return Err(ExportsError::Odd("the process that exports failed"));
+    }
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut numbers = text.split_whitespace().map(|word| word.parse::<f64>().unwrap_or(f64::NAN));
+    let mut next =
+        || numbers.next().ok_or(ExportsError::Odd("the process that exports said nothing"));
+    Ok(Said { seconds: next()?, bytes: next()?, peak: next()? })
+}
+
+impl One {
+    /// Does it; says the seconds, the bytes and the peak in kB.
+    pub(crate) fn execute(&self) -> Result<String, ExportsError> {
+        let start = Instant::now();
+        let store = store(&self.dir)?;
+        let layout = layout::find("chatlog").ok_or(ExportsError::Odd("there are no chat logs"))?;
+        let place = layout.places(&store)?.places.pop();
+        let place = place.ok_or(ExportsError::Odd("there is no chat log"))?;
+        let summary = layout.summary(&store, &place)?;
+        let reader = layout.open(&store, &place)?;
+        let choices = Choices::usual(self.format, Style::Rich);
+        let export = Export {
+            summary: &summary,
+            reader: &*reader,
+            choices: &choices,
+            mask: self.format.masks().then(|| Rules::standard() as &dyn Mask),
+            template: None,
+            now: "2026-01-02T10:00:00Z".parse().map_err(|_| ExportsError::Odd("no time"))?,
+        };
+        let report =
+            export.write(self.format, &mut io::sink(), &mut |_| ControlFlow::Continue(()))?;
+        let seconds = start.elapsed().as_secs_f64();
+        Ok(format!("{seconds} {} {}", report.bytes, peak().unwrap_or(0)))
+    }
+}

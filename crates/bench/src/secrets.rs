@@ -1,0 +1,172 @@
+//! Texts looked through for secrets: how many bytes in a second.
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use clap::{Args, value_parser};
+use everturn::scan::Rules;
+use serde_json::json;
+use thiserror::Error;
+
+use crate::stats::median;
+
+/// What a second must be enough for, in megabytes.
+const TARGET: f64 = 100.0;
+
+/// What the command line says about the benchmark of scans.
+#[derive(Debug, Args)]
+pub(crate) struct Scan {
+    /// How many megabytes each text has
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = value_parser!(u32).range(1..))]
+    megabytes: u32,
+
+    /// How often each text is looked through; the report shows the median
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
+    runs: u32,
+
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why scans could not be measured.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub(crate) enum ScanError {
+    /// The report could not be written.
+    #[error("cannot write the report")]
+    Output(#[from] io::Error),
+    /// A text must have been looked through wrongly.
+    #[error("{text}: {found} secrets were found where {made} are")]
+    Wrong {
+        /// The text.
+        text: &'static str,
+        /// How many were found.
+        found: usize,
+        /// How many there are.
+        made: usize,
+    },
+}
+
+/// Numbers that look like chance and are the same every time.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn letters(&mut self, count: usize) -> String {
+        const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+        let letter = |it: u64| LETTERS.get(usize::try_from(it % 62).unwrap_or(0)).copied();
+        (0..count).filter_map(|_| letter(self.next()).map(char::from)).collect()
+    }
+}
+
+const WORDS: &[&str] = &[
+    "the",
+    "session",
+    "token",
+    "password",
+    "file",
+    "of",
+    "user:",
+    "is",
+    "changed",
+    "and",
+    "api",
+    "in",
+    "src/main.rs",
+    "https://docs.example.org/page",
+    "secret",
+    "run",
+    "error",
+    "key",
+    "with",
+    "tests",
+    "\\n",
+    "function",
+    "return",
+];
+
+/// Lines as coding agents write them: records of talk and tool output.
+fn talk(bytes: usize, secrets: &mut usize) -> String {
+    let mut random = Random(7);
+    let mut text = String::with_capacity(bytes + 4096);
+    while text.len() < bytes {
+        let id = random.letters(24);
+        text.push_str(&format!(
+            "{{\"id\":\"msg_{id}\",\"usage\":{{\"input_tokens\":1834}},\"text\":\""
+        ));
+        for _ in 0..200 {
+            let at = usize::try_from(random.next()).unwrap_or(0) % WORDS.len();
+            text.push_str(WORDS.get(at).copied().unwrap_or_default());
+            text.push(' ');
+        }
+        if random.next().is_multiple_of(500) {
+            text.push_str(&format!("gsk_{} ", random.letters(52)));
+            *secrets += 1;
+        }
+        text.push_str("\"}\n");
+    }
+    text
+}
+
+/// One long run of base64, as pictures are.
+fn pictures(bytes: usize) -> String {
+    let mut random = Random(11);
+    let mut text = String::with_capacity(bytes + 4096);
+    while text.len() < bytes {
+        text.push_str("{\"data\":\"");
+        text.push_str(&random.letters(200_000));
+        text.push_str("\"}\n");
+    }
+    text
+}
+
+impl Scan {
+    pub(crate) fn execute(&self, out: &mut impl Write) -> Result<(), ScanError> {
+        let bytes = usize::try_from(self.megabytes).unwrap_or(1) * 1_000_000;
+        let mut secrets = 0;
+        let lines = talk(bytes, &mut secrets);
+        let rows = [self.row("talk and tool output", &lines, Some(secrets))?];
+        drop(lines);
+        let rows = [rows, [self.row("pictures in base64", &pictures(bytes), None)?]].concat();
+        if self.json {
+            let rows: Vec<_> = rows
+                .iter()
+                .map(|(text, speed)| json!({"text": text, "megabytesPerSecond": speed}))
+                .collect();
+            writeln!(out, "{}", json!({"target": TARGET, "rows": rows}))?;
+            return Ok(());
+        }
+        writeln!(out, "| text | MB/s | at least |\n|---|---:|---:|")?;
+        for (text, speed) in rows {
+            writeln!(out, "| {text} | {speed:.0} | {TARGET:.0} |")?;
+        }
+        Ok(())
+    }
+
+    /// Looks through a text, as often as asked; the median in megabytes per second.
+    fn row(
+        &self,
+        text: &'static str,
+        content: &str,
+        made: Option<usize>,
+    ) -> Result<(&'static str, f64), ScanError> {
+        let rules = Rules::standard();
+        let mut speeds = Vec::new();
+        for _ in 0..self.runs {
+            let start = Instant::now();
+            let found = rules.find(content).len();
+            speeds.push(content.len() as f64 / 1e6 / start.elapsed().as_secs_f64());
+            if let Some(made) = made.filter(|made| *made != found) {
+                return Err(ScanError::Wrong { text, found, made });
+            }
+        }
+        Ok((text, median(speeds)))
+    }
+}

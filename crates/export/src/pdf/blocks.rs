@@ -1,0 +1,291 @@
+//! Markdown as the blocks of a book.
+
+use everturn_typeset::{Block, Marker, Run, Style};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
+/// How long a text may be that is looked through for Markdown.
+const LONGEST: usize = 1 << 20;
+
+/// How deeply things may stand in each other.
+const DEEPEST: usize = 48;
+
+/// How many bytes a paragraph has at most; longer ones go on in the next.
+const PARAGRAPH: usize = 16 << 10;
+
+/// What is said, in blocks.
+pub(super) fn blocks(text: &str) -> Vec<Block> {
+    let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES;
+    if text.len() > LONGEST {
+        return plain(text);
+    }
+    let mut maker = Maker::default();
+    let mut depth = 0usize;
+    for event in Parser::new_ext(text, options) {
+        match &event {
+            Event::Start(_) => depth += 1,
+            Event::End(_) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > DEEPEST {
+            return plain(text);
+        }
+        maker.take(event);
+    }
+    maker.flush();
+    maker.blocks
+}
+
+/// A text without any Markdown: its paragraphs, in pieces of a length that can be set.
+pub(super) fn plain(text: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
+        let mut rest = paragraph;
+        while !rest.is_empty() {
+            let end = if rest.len() <= PARAGRAPH {
+                rest.len()
+            } else {
+                let most = rest.floor_char_boundary(PARAGRAPH);
+                let space = rest.get(..most).and_then(|part| part.rfind([' ', '\n']));
+                space.map_or(most, |at| at + 1)
+            };
+            let (part, more) = rest.split_at(end);
+            blocks.push(Block::Paragraph(vec![Run::plain(part)]));
+            rest = more;
+        }
+    }
+    blocks
+}
+
+#[derive(Default)]
+struct Maker {
+    blocks: Vec<Block>,
+    runs: Vec<Run>,
+    /// How many of each are open.
+    bold: usize,
+    italic: usize,
+    link: usize,
+    quotes: usize,
+    /// The lists that are open, with the number of the next item.
+    lists: Vec<Option<u64>>,
+    marker: Option<Marker>,
+    code: Option<String>,
+    /// The rows of the table that is open.
+    table: Option<Vec<Vec<String>>>,
+}
+
+impl Maker {
+    fn say(&mut self, text: &str, code: bool) {
+        if let Some(block) = &mut self.code {
+            block.push_str(text);
+            return;
+        }
+        if let Some(rows) = &mut self.table {
+            if let Some(cell) = rows.last_mut().and_then(|row| row.last_mut()) {
+                cell.push_str(text);
+            }
+            return;
+        }
+        let style =
+            Style { bold: self.bold > 0, italic: self.italic > 0, code, link: self.link > 0 };
+        match self.runs.last_mut() {
+            Some(run) if run.style == style => run.text.push_str(text),
+            _ => self.runs.push(Run { text: text.to_owned(), style }),
+        }
+    }
+
+    /// Ends the paragraph that is being put together.
+    fn flush(&mut self) {
+        let mut text = std::mem::take(&mut self.runs);
+        if let Some(last) = text.last_mut() {
+            last.text.truncate(last.text.trim_end().len());
+        }
+        if text.iter().all(|run| run.text.trim().is_empty()) {
+            return;
+        }
+        let depth = self.lists.len().checked_sub(1);
+        self.blocks.push(match depth {
+            Some(depth) => Block::Item {
+                depth: u8::try_from(depth).unwrap_or(u8::MAX),
+                marker: self.marker.take().unwrap_or(Marker::None),
+                text,
+            },
+            None if self.quotes > 0 => Block::Quotation(text),
+            None => Block::Paragraph(text),
+        });
+    }
+
+    fn take(&mut self, event: Event<'_>) {
+        match event {
+            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => {
+                self.say(&text, false)
+            }
+            Event::Code(text) => self.say(&text, true),
+            Event::SoftBreak | Event::HardBreak => self.say("\n", false),
+            Event::Rule => {
+                self.flush();
+                self.blocks.push(Block::Break);
+            }
+            Event::Start(tag) => self.start(&tag),
+            Event::End(tag) => self.end(tag),
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, tag: &Tag<'_>) {
+        match tag {
+            Tag::Heading { .. } => {
+                self.flush();
+                self.bold += 1;
+            }
+            Tag::Strong => self.bold += 1,
+            Tag::Emphasis => self.italic += 1,
+            Tag::Link { .. } | Tag::Image { .. } => self.link += 1,
+            Tag::BlockQuote(_) => {
+                self.flush();
+                self.quotes += 1;
+            }
+            Tag::List(first) => {
+                self.flush();
+                self.lists.push(*first);
+            }
+            Tag::Item => {
+                let number = self.lists.last_mut().and_then(|next| {
+                    let number = (*next)?;
+                    *next = number.checked_add(1);
+                    Some(number)
+                });
+                self.marker = Some(number.map_or(Marker::Bullet, Marker::Number));
+            }
+            Tag::CodeBlock(_) => {
+                self.flush();
+                self.code = Some(String::new());
+            }
+            Tag::Table(_) => {
+                self.flush();
+                self.table = Some(Vec::new());
+            }
+            Tag::TableHead | Tag::TableRow => {
+                self.table.iter_mut().for_each(|rows| rows.push(Vec::new()));
+            }
+            Tag::TableCell => {
+                if let Some(row) = self.table.as_mut().and_then(|rows| rows.last_mut()) {
+                    row.push(String::new());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph | TagEnd::Item | TagEnd::HtmlBlock => self.flush(),
+            TagEnd::Heading(_) => {
+                self.flush();
+                self.bold = self.bold.saturating_sub(1);
+            }
+            TagEnd::Strong => self.bold = self.bold.saturating_sub(1),
+            TagEnd::Emphasis => self.italic = self.italic.saturating_sub(1),
+            TagEnd::Link | TagEnd::Image => self.link = self.link.saturating_sub(1),
+            TagEnd::BlockQuote(_) => {
+                self.flush();
+                self.quotes = self.quotes.saturating_sub(1);
+            }
+            TagEnd::List(_) => {
+                self.flush();
+                self.lists.pop();
+            }
+            TagEnd::CodeBlock => {
+                let code = self.code.take().unwrap_or_default();
+                self.blocks.push(Block::Code(code.trim_end_matches('\n').to_owned()));
+            }
+            TagEnd::Table => {
+                let rows = self.table.take().unwrap_or_default();
+                self.blocks.push(Block::Code(columns(&rows)));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A table in columns.
+fn columns(rows: &[Vec<String>]) -> String {
+    use unicode_width::UnicodeWidthStr;
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |at: usize| {
+        rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.width()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| {
+            format!("{cell}{}", " ".repeat(width.saturating_sub(cell.width()) + 2))
+        });
+        cells.collect::<String>().trim_end().to_owned()
+    };
+    rows.iter().map(line).collect::<Vec<String>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(depth: u8, marker: Marker, text: &str) -> Block {
+        Block::Item { depth, marker, text: vec![Run::plain(text)] }
+    }
+
+    #[test]
+    fn markdown_becomes_blocks() {
+        let text = |text: &str| vec![Run::plain(text)];
+        let check =
+            |markdown: &str, expect: &[Block]| assert_eq!(blocks(markdown), expect, "{markdown:?}");
+        check(
+            "a *b* `c`\nd",
+            &[Block::Paragraph(vec![
+                Run::plain("a "),
+                Run::italic("b"),
+                Run::plain(" "),
+                Run::code("c"),
+                Run::plain("\nd"),
+            ])],
+        );
+        check(
+            "# Title\n\ntext",
+            &[Block::Paragraph(vec![Run::bold("Title")]), Block::Paragraph(text("text"))],
+        );
+        check("> q\n\n---", &[Block::Quotation(text("q")), Block::Break]);
+        check(
+            "- a\n  1. b\n  2. c\n- d",
+            &[
+                item(0, Marker::Bullet, "a"),
+                item(1, Marker::Number(1), "b"),
+                item(1, Marker::Number(2), "c"),
+                item(0, Marker::Bullet, "d"),
+            ],
+        );
+        check("- a\n\n  b", &[item(0, Marker::Bullet, "a"), item(0, Marker::None, "b")]);
+        check("```rust\nlet a;\n```", &[Block::Code("let a;".to_owned())]);
+        check("| a | bc |\n|---|---|\n| 123 | *4* |", &[Block::Code("a    bc\n123  4".to_owned())]);
+        check(
+            "<b>x</b> [y](javascript:z)",
+            &[Block::Paragraph(vec![Run::plain("<b>x</b> "), Run::link("y")])],
+        );
+        check("<div>\nx\n</div>", &[Block::Paragraph(text("<div>\nx\n</div>"))]);
+        check("", &[]);
+    }
+
+    #[test]
+    fn a_long_text_is_cut_into_paragraphs_and_nothing_is_lost() {
+        let long = "word ".repeat(10_000) + "\n\n" + &"語".repeat(10_000);
+        let said: String = plain(&long)
+            .into_iter()
+            .map(|block| match block {
+                Block::Paragraph(runs) => {
+                    assert!(runs[0].text.len() <= PARAGRAPH);
+                    runs[0].text.clone()
+                }
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(said, long.replace("\n\n", ""));
+        assert!(matches!(blocks(&"> ".repeat(500)).as_slice(), [Block::Paragraph(_)]));
+    }
+}
