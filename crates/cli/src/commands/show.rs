@@ -156,7 +156,8 @@ fn stats(found: &Found, reader: &dyn Reader, context: &mut Context) -> Result<Ex
     }
     let shown: Vec<String> = kinds.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
     writeln!(context.out, "turns: {last}; branches: {branches}")?;
-    let line = harmless(&format!("entries: {total} ({})", shown.join(", "))).replace('\n', " ");
+    let shown = if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) };
+    let line = harmless(&format!("entries: {total}{shown}")).replace('\n', " ");
     writeln!(context.out, "{line}")?;
     if let Some(counts) = reader.counts() {
         writeln!(context.out, "{}", super::stats::counts_line(counts))?;
