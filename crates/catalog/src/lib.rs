@@ -142,7 +142,7 @@ impl Catalog {
         };
         let (mut opened, rebuilt) = Opened::open_or_create(&dir)?;
         if let Some(reason) = &rebuilt {
-            self.notes.push(format!("the index was made anew: {reason}"));
+            self.notes.push(format!("the index was damaged and is made anew: {reason}"));
         }
         let what = (sources, sessions.sessions.as_slice());
         let updated = update::update(&dir, &mut opened, what, now, progress)?;
@@ -204,13 +204,7 @@ impl Catalog {
     }
 
     fn note(&mut self, what: &str, error: &dyn Error) {
-        let mut note = format!("{what}: {error}");
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            note.push_str(&format!(": {error}"));
-            cause = error.source();
-        }
-        self.notes.push(note);
+        self.notes.push(format!("{what}: {}", error::chain(error)));
     }
 }
 

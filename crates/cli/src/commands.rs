@@ -5,6 +5,7 @@
 
 mod append;
 mod archive;
+mod browse;
 mod campaign;
 mod check;
 mod commit;
@@ -37,6 +38,7 @@ mod rewind;
 mod run;
 mod scan;
 mod scene;
+mod search;
 mod settings;
 mod show;
 mod snapshot;
@@ -90,6 +92,8 @@ registry! {
     Edit => edit,
     Regenerate => regenerate,
     Ls => ls,
+    Search => search,
+    Browse => browse,
     Show => show,
     State => state,
     Diff => diff,

@@ -5,7 +5,9 @@
 mod answer;
 mod app;
 mod args;
+mod browse;
 mod campaigns;
+mod catalog;
 mod changes;
 mod commands;
 mod error;
@@ -25,6 +27,7 @@ mod replay;
 mod sessions;
 mod settings;
 mod stages;
+mod transcript;
 mod turns;
 
 fn main() -> std::process::ExitCode {

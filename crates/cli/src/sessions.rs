@@ -227,6 +227,21 @@ impl Context {
         Ok((found, reader))
     }
 
+    /// Opens a session for reading, and tells which of its turns is meant if the name says so: `SESSION#TURN`, where a
+    /// turn is named as everywhere. Searches name what they find like this.
+    pub(crate) fn read_at(
+        &self,
+        name: &str,
+    ) -> Result<(Found, Box<dyn Reader>, Option<u64>), Error> {
+        let Some((session, turn)) = name.rsplit_once('#') else {
+            let (found, reader) = self.read(name)?;
+            return Ok((found, reader, None));
+        };
+        let (found, reader) = self.read(session)?;
+        let turn = turn_meant(&*reader, turn)?;
+        Ok((found, reader, Some(turn)))
+    }
+
     /// Becomes the writer of a session.
     pub(crate) fn edit(&self, name: &str) -> Result<(Found, Box<dyn Editor>), Error> {
         self.edit_within(name, Duration::ZERO)
@@ -332,17 +347,6 @@ impl Context {
         }
         newest_first(&mut summaries);
         Ok((summaries, findings))
-    }
-
-    /// Adds what a list by names alone does not tell, to summaries that are to be shown.
-    pub(crate) fn complete(&self, root: &Root, summaries: &mut [Summary]) {
-        for summary in summaries.iter_mut() {
-            let layout = layout::find(summary.layout).filter(|layout| layout.lists_names_only());
-            let Some(layout) = layout else { continue };
-            let told = layout.summary(&root.store(), &summary.place);
-            *summary = told.unwrap_or_else(|error| layout.unreadable(&summary.place, &error));
-        }
-        newest_first(summaries);
     }
 
     fn latest(&self, root: &Root) -> Result<Chosen, Error> {

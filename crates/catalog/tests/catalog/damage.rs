@@ -110,7 +110,7 @@ fn what_is_damaged_is_said_and_mended_once() {
     bytes[10] ^= 1;
     fs::write(postings, bytes).unwrap();
     let (_, notes) = world.find("dragon");
-    assert_eq!(notes, ["the index was made anew: a checksum is wrong"]);
+    assert_eq!(notes, ["the index was damaged and is made anew: a checksum is wrong"]);
     let (_, notes) = world.find("dragon");
     assert_eq!(notes, Vec::<String>::new());
 }

@@ -21,6 +21,7 @@ use crate::turns::Turns;
 #[command(after_help = r#"Examples:
   everturn show latest
   everturn show session-abc123 --turns 100..120
+  everturn show session-abc123#104
   everturn show latest --turns 240.. --json --raw
   everturn show tale --toc
   everturn show tale --from 'The temple'
@@ -30,7 +31,7 @@ An entry with --json:
    "speaker":"player","kind":"user","text":"You walk to the market."}
   on one line; with --raw also "raw", the record as it is stored."#)]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: an id or the beginning of one, a path, or `latest`; with `#TURN` after it, that turn alone
     session: String,
 
     /// Which turns: `N`, `A..B` (both included), `A..` or `..B`
@@ -107,11 +108,14 @@ fn contents(found: &Found, reader: &dyn Reader, context: &mut Context) -> Result
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
-    let (found, reader) = context.read(&args.session)?;
+    let (found, reader, turn) = context.read_at(&args.session)?;
     if args.toc {
         return contents(&found, &*reader, context);
     }
-    let mut turns = args.turns;
+    let mut turns = match turn {
+        Some(turn) if !args.turns.is_bounded() => Turns { first: Some(turn), last: Some(turn) },
+        _ => args.turns,
+    };
     if let Some(name) = &args.from {
         turns.first = Some(turn_meant(&*reader, name)?);
     }
