@@ -18,6 +18,7 @@ mod game;
 mod campaign;
 mod chatlog;
 mod homes;
+mod search;
 
 mod machine;
 mod report;

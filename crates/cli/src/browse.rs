@@ -51,8 +51,8 @@ pub(crate) fn run(context: &mut Context) -> Result<Exit, Stop> {
     context.out.flush()?;
     let failed = |cause| Error::new(Exit::Request, "the terminal failed").caused_by(cause);
     let mut terminal = Some(Terminal::take().map_err(failed)?);
-    let mut screen = Screen::new(CrosstermBackend::new(io::stdout())).map_err(failed)?;
-    screen.clear().map_err(failed)?;
+    let new_screen = || Screen::new(CrosstermBackend::new(io::stdout()));
+    let mut screen = new_screen().map_err(failed)?;
     let mut wish = model.first_wish();
     loop {
         match wish.take() {
@@ -66,7 +66,7 @@ pub(crate) fn run(context: &mut Context) -> Result<Exit, Stop> {
                 drop(terminal.take());
                 let said = browser.replay(session, context);
                 terminal = Some(Terminal::take().map_err(failed)?);
-                screen.clear().map_err(failed)?;
+                screen = new_screen().map_err(failed)?;
                 model.say(said);
             }
             Some(other) => browser.grant(other, &mut model),
