@@ -44,7 +44,7 @@ pub(crate) struct Globals {
     pub(crate) root: Option<PathBuf>,
 
     /// Look at sessions of this layout only
-    #[arg(long, global = true, value_name = "NAME", value_parser = layouts())]
+    #[arg(long, global = true, value_name = "NAME", value_parser = all_layouts())]
     pub(crate) layout: Option<String>,
 
     /// Print data as JSON: one document, or one per line for streams
@@ -56,7 +56,13 @@ pub(crate) struct Globals {
     pub(crate) color: ColorChoice,
 }
 
-/// The names of all layouts, as values of an option or argument.
+/// The names of all layouts, those of other programs among them, as values of an option or argument.
+pub(crate) fn all_layouts() -> PossibleValuesParser {
+    let all = layout::ALL.iter().chain(layout::FOREIGN);
+    PossibleValuesParser::new(all.map(|layout| layout.name()))
+}
+
+/// The names of the layouts that can be written, as values of an option or argument.
 pub(crate) fn layouts() -> PossibleValuesParser {
     PossibleValuesParser::new(layout::ALL.iter().map(|layout| layout.name()))
 }

@@ -13,6 +13,7 @@ use std::path::Path;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use everturn::layout::Reader;
 use everturn_catalog::{Detail, Query, Search, Session, Sessions, Snippet, Sort, entry, open};
+use everturn_export::{Choices, Export, Format, Style};
 use ratatui::Terminal as Screen;
 use ratatui::backend::CrosstermBackend;
 
@@ -22,7 +23,8 @@ use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::output::harmless;
 use crate::replay::{self, Input, Player, Terminal};
-use crate::{settings, transcript};
+use crate::target::Existing;
+use crate::{settings, stories};
 
 use model::{Key, Line, Model, Row, Wish};
 
@@ -249,11 +251,15 @@ impl Browser {
 
     /// Writes the story to a new file in the directory in which the process works.
     fn export(&mut self, session: usize) -> Result<String, String> {
-        let summary =
-            self.session(session).map(|one| one.summary.clone()).ok_or("the session is gone")?;
+        let summary = self.session(session).map(|one| one.summary.clone());
+        let summary = summary.ok_or("the session is gone")?;
         let name = format!("{}.md", summary.place.id.replace(['/', '\\'], "-"));
         let reader = self.reader(session)?;
-        transcript::write(reader, &summary.title, Path::new(&name))
+        let choices = Choices::usual(Format::Markdown, Style::Rich);
+        let (mask, template, now) = (None, None, settings::now());
+        let export = Export { summary: &summary, reader, choices: &choices, mask, template, now };
+        let (path, existing) = (Path::new(&name), Existing::Kept);
+        stories::write_file(&export, Format::Markdown, path, existing, Error::from)
             .map_err(|error| error.to_string())?;
         Ok(format!("written to {name}"))
     }

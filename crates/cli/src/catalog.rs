@@ -10,8 +10,8 @@ use crate::commands::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::sessions::Root;
-use crate::{homes, settings};
+use crate::sessions::{Access, Root};
+use crate::{homes, settings, sources};
 
 /// The directory of the catalog below that of everything that can be made again.
 const DIRECTORY: &str = "catalog";
@@ -20,8 +20,10 @@ const DIRECTORY: &str = "catalog";
 pub(crate) struct Collection {
     pub(crate) catalog: Catalog,
     pub(crate) sources: Vec<Source>,
-    /// The roots of the sources, as the user writes them.
-    roots: Vec<Root>,
+    /// The sources' names and roots, as the user writes them.
+    roots: Vec<(String, Root)>,
+    /// Whether a source could not be read.
+    pub(crate) is_incomplete: bool,
 }
 
 /// Where the catalog is kept, if the user has a home.
@@ -32,32 +34,49 @@ fn directory() -> Option<PathBuf> {
 impl Context {
     /// Opens all sources for reading.
     pub(crate) fn collection(&self) -> Result<Collection, Error> {
-        let roots = vec![self.open_root()?];
-        let source = |root: &Root| Source::new(&root.path, root.store(), self.layouts());
+        let opened = self.open_sources(Access::Read)?;
+        opened.iter().for_each(|(_, root)| root.mention_waiting());
+        let source = |(source, root): &(sources::Source, Root)| {
+            let mut groups = source.layouts(self).into_iter();
+            let first = Source::new(&root.path, root.store(), groups.next().unwrap_or_default());
+            groups.fold(first, Source::or).only(source.file_name())
+        };
         Ok(Collection {
             catalog: Catalog::new(directory().as_deref()),
-            sources: roots.iter().map(source).collect(),
-            roots,
+            sources: opened.iter().map(source).collect(),
+            roots: opened.into_iter().map(|(source, root)| (source.name, root)).collect(),
+            is_incomplete: false,
         })
     }
 }
 
 impl Collection {
-    /// The sessions, the last one to be changed first.
+    /// The sessions, the last one to be changed first. A source that cannot be read is told about, unless it is the
+    /// only one.
     pub(crate) fn sessions(&mut self, detail: Detail) -> Result<Sessions, Error> {
-        Ok(self.catalog.sessions(&self.sources, detail, settings::clock())?)
+        let mut sessions = self.catalog.sessions(&self.sources, detail, settings::clock());
+        for (number, error) in sessions.failed.drain(..) {
+            let error = Error::from(error);
+            if self.sources.len() == 1 {
+                return Err(error);
+            }
+            let name = self.roots.get(number).map(|(name, _)| name.as_str()).unwrap_or_default();
+            Output::status(&error.saying(format!("source {name}")).to_string());
+            self.is_incomplete = true;
+        }
+        Ok(sessions)
     }
 
     /// Where a session is, as the user would write it.
     pub(crate) fn shown(&self, session: &Session) -> String {
         let root = self.roots.get(session.source);
-        root.map(|root| root.shown(&session.summary.place.path)).unwrap_or_default()
+        root.map(|(_, root)| root.shown(&session.summary.place.path)).unwrap_or_default()
     }
 
     /// The place that the user has named, for messages.
     pub(crate) fn place(&self) -> String {
         let paths: Vec<String> =
-            self.roots.iter().map(|root| root.path.display().to_string()).collect();
+            self.roots.iter().map(|(_, root)| root.path.display().to_string()).collect();
         paths.join(", ")
     }
 
@@ -82,8 +101,7 @@ impl Names {
 
     pub(crate) fn of(&self, session: &Session, collection: &Collection) -> String {
         let id = &session.summary.place.id;
-        // Only the first source is where commands look for an id.
-        if session.source == 0 && !self.0.contains(id) && !id.contains(['/', '#']) {
+        if !self.0.contains(id) && !id.contains(['/', '#']) {
             return id.clone();
         }
         collection.shown(session)

@@ -5,6 +5,7 @@
 
 mod append;
 mod archive;
+mod branches;
 mod browse;
 mod campaign;
 mod check;
@@ -16,6 +17,7 @@ mod context;
 mod credentials;
 mod diff;
 mod edit;
+mod export;
 mod fork;
 mod import;
 mod ls;
@@ -25,6 +27,7 @@ mod mission;
 mod new;
 mod pause;
 mod permissions;
+mod pin;
 mod plan;
 mod play;
 mod project;
@@ -34,18 +37,25 @@ mod repair;
 mod replay;
 mod restore;
 mod resume;
+mod retention;
 mod rewind;
 mod run;
 mod scan;
 mod scene;
+mod scrub;
+mod seal;
 mod search;
 mod settings;
 mod show;
 mod snapshot;
+mod sources;
 mod state;
+mod stats;
 mod trash;
 mod unarchive;
 mod undo;
+mod unpin;
+mod verify;
 
 use std::path::PathBuf;
 
@@ -91,6 +101,7 @@ registry! {
     Append => append,
     Edit => edit,
     Regenerate => regenerate,
+    Sources => sources,
     Ls => ls,
     Search => search,
     Browse => browse,
@@ -98,6 +109,9 @@ registry! {
     State => state,
     Diff => diff,
     Replay => replay,
+    Branches => branches,
+    Stats => stats,
+    Export => export,
     Context => context,
     Scene => scene,
     Campaign => campaign,
@@ -115,6 +129,9 @@ registry! {
     Trash => trash,
     Restore => restore,
     Purge => purge,
+    Retention => retention,
+    Pin => pin,
+    Unpin => unpin,
     Config => config,
     Credentials => credentials,
     Run => run,
@@ -125,6 +142,9 @@ registry! {
     Check => check,
     Repair => repair,
     Scan => scan,
+    Scrub => scrub,
+    Seal => seal,
+    Verify => verify,
     Import => import,
     Commit => commit,
     Completions => completions,

@@ -52,6 +52,8 @@ impl From<LayoutError> for Error {
             LayoutError::Damaged { .. } => Error::new(Exit::Damaged, error.to_string()),
             LayoutError::NoTurn { first, last, .. } => Error::new(Exit::Request, error.to_string())
                 .hint(format!("choose a turn from {first} to {last}")),
+            LayoutError::OnlyRead { .. } => Error::new(Exit::Request, error.to_string())
+                .hint("everturn convert SESSION --to LAYOUT makes a copy that is your own"),
             LayoutError::Taken { .. } => Error::new(Exit::Request, error.to_string())
                 .hint("choose another id, or none for one that is free"),
             other => Error::new(Exit::Request, other.to_string()),

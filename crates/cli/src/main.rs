@@ -10,6 +10,7 @@ mod campaigns;
 mod catalog;
 mod changes;
 mod commands;
+mod consent;
 mod error;
 mod exit;
 mod faults;
@@ -26,8 +27,10 @@ mod progress;
 mod replay;
 mod sessions;
 mod settings;
+mod sources;
 mod stages;
-mod transcript;
+mod stories;
+mod target;
 mod turns;
 
 fn main() -> std::process::ExitCode {

@@ -44,6 +44,16 @@ impl Output {
     }
 }
 
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stdout.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stdout.flush()
+    }
+}
+
 /// Whether a character does something to the screen other than being shown there: control characters drive the
 /// terminal, and some others turn the text around them the other way round.
 pub(crate) fn drives_screen(character: char) -> bool {

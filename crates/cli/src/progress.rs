@@ -49,6 +49,15 @@ impl Progress {
         }
     }
 
+    /// So many entries of so many are done.
+    pub(crate) fn entries(&self, done: u64, total: u64) {
+        if self.is_shown() {
+            self.bar.set_position(done);
+            let share = (done * 100).checked_div(total).unwrap_or(0);
+            self.bar.set_message(format!("of {total} entries, {share} %"));
+        }
+    }
+
     /// Takes the line away while something else is printed, which must not touch the line.
     pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         self.bar.suspend(print)

@@ -61,6 +61,9 @@ fn read_page(reader: &dyn Reader, turn: u64) -> Result<Page, LayoutError> {
     let mut entries = reader.entries(turn..=turn)?;
     while let Some(entry) = entries.next() {
         let entry = entry?;
+        if entry.kind.is_bookkeeping() {
+            continue;
+        }
         let time = entry.time.map_or_else(String::new, |time| format!("  {time}"));
         let heading = harmless(&format!("{}{time}", entry.speaker)).replace('\n', " ");
         page.entries.push((heading, harmless(entry.text.trim_end())));

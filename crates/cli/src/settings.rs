@@ -1,7 +1,7 @@
 //! What the process is told from outside: the clock, the environment, its own number.
 #![expect(clippy::disallowed_methods, reason = "the one place that reads clock and environment")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use everturn::home::{Environment, Home, Platform, Program};
 use everturn::store::Holder;
@@ -53,6 +53,11 @@ pub(crate) fn home(program: &Program, root: Option<&Path>) -> Result<Home, Error
             .caused_by(cause)
             .hint("name one with --root DIR or EVERTURN_ROOT")
     })
+}
+
+/// The directory in which the process works, as it is called.
+pub(crate) fn here() -> PathBuf {
+    std::env::current_dir().unwrap_or_default()
 }
 
 /// The variables that a table names, with what they set.

@@ -19,6 +19,7 @@ mod database;
 mod edit;
 mod error;
 mod fold;
+mod follow;
 mod index;
 mod journal;
 mod layout;

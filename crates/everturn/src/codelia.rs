@@ -31,6 +31,7 @@ mod home;
 mod index;
 mod layout;
 mod legacy;
+mod life;
 mod log;
 mod message;
 mod names;

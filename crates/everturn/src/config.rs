@@ -103,7 +103,7 @@ pub const EVERTURN: Schema = Schema {
     environment: &[("EVERTURN_ROOT", "root")],
     merge: &[],
     project_groups: &[],
-    fields: &[("root", Field::Text), ("narrator", Field::Object)],
+    fields: &[("root", Field::Text), ("narrator", Field::Object), ("sources", Field::Object)],
 };
 
 /// Why a configuration cannot be used.

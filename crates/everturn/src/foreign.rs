@@ -11,12 +11,20 @@
 //!
 //! Invariant: nothing here writes. Every record is in exactly one line, or is a finding.
 
+mod aider;
 mod blocks;
 mod claude;
+mod codex;
+mod element;
 mod fetch;
+mod gemini;
 mod glance;
+mod goose;
+mod opencode;
+mod pi;
 mod reader;
 mod record;
+mod sillytavern;
 mod survey;
 mod walk;
 mod weave;
@@ -37,7 +45,16 @@ use record::Draft;
 use survey::Survey;
 
 /// The layouts of other programs.
-pub(crate) static LAYOUTS: &[&dyn Layout] = &[&Foreign(&claude::ClaudeCode)];
+pub(crate) static LAYOUTS: &[&dyn Layout] = &[
+    &Foreign(&claude::ClaudeCode),
+    &Foreign(&codex::Codex),
+    &Foreign(&gemini::GeminiCli),
+    &Foreign(&sillytavern::SillyTavern),
+    &Foreign(&pi::Pi),
+    &Foreign(&opencode::OpenCode),
+    &Foreign(&goose::Goose),
+    &Foreign(&aider::Aider),
+];
 
 /// Whether a file belongs to a program, going by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +72,12 @@ trait Format: Send + Sync + 'static {
 
     /// How many directories deep its files are, seen from the directory that it calls its own.
     const DEPTH: usize;
+
+    /// Whether sessions may be in a directory.
+    fn enters(&self, dir: &FilePath) -> bool {
+        let _ = dir;
+        true
+    }
 
     /// Whether a file is one of its sessions, going by its path below the root.
     fn fits(&self, path: &FilePath) -> Fit;
@@ -88,6 +111,11 @@ trait Format: Send + Sync + 'static {
         files: &[FilePath],
     ) -> Result<Box<dyn Fetch>, LayoutError> {
         Ok(Box::new(Window::new(store, files)))
+    }
+
+    /// A record as it is shown, where it holds others that are shown by themselves.
+    fn shown(&self, record: Tree) -> Tree {
+        record
     }
 
     /// The id of a record.
@@ -171,7 +199,8 @@ impl<F: Format> Layout for Foreign<F> {
     }
 
     fn places(&self, store: &Arc<dyn Store>) -> Result<Places, LayoutError> {
-        let walked = walk::walk(store, F::DEPTH, |path| self.0.fits(path))?;
+        let walked =
+            walk::walk(store, F::DEPTH, |dir| self.0.enters(dir), |path| self.0.fits(path))?;
         let mut places = Places { places: Vec::new(), findings: walked.findings };
         for (path, fit) in walked.files {
             let found = self.is_ours(store, &path, fit).and_then(|is| match is {

@@ -19,6 +19,7 @@ mod changes;
 mod check;
 mod error;
 mod files;
+mod follow;
 mod form;
 mod indexes;
 mod lifecycle;

@@ -37,7 +37,8 @@ use crate::archive::Progress;
 use crate::belongings::Belongings;
 use crate::disk::Kind;
 use crate::finding::{Code, Finding};
-use crate::names::FilePath;
+use crate::names::{FilePath, Name};
+use crate::overlay::Changes;
 use crate::repairs::Repair;
 use crate::store::Store;
 use crate::tree::Tree;
@@ -248,6 +249,41 @@ pub trait Layout: Send + Sync {
         Ok(Belongings::of(place))
     }
 
+    /// Where a session would be that is in an archive, if `place` is one.
+    fn shelved(&self, place: &Place) -> Option<Place> {
+        let _ = place;
+        None
+    }
+
+    /// A name of a session that it keeps when it is paused, completed or archived, and that no other has.
+    fn lasting_name(&self, place: &Place) -> String {
+        place.path.to_string()
+    }
+
+    /// Makes true again what follows from files of the session at `root` that are about to get new contents:
+    /// checksums, indexes.
+    fn follow(
+        &self,
+        store: &Arc<dyn Store>,
+        root: &FilePath,
+        changes: &mut Changes,
+    ) -> Result<(), LayoutError> {
+        let _ = (store, root, changes);
+        Ok(())
+    }
+
+    /// Tells an index that no commit writes what the files of a session say by now.
+    fn retell(&self, store: &Arc<dyn Store>, place: &Place) -> Result<(), LayoutError> {
+        let _ = (store, place);
+        Ok(())
+    }
+
+    /// Overwrites what such an index remembers of what it was told before.
+    fn forget(&self, store: &Arc<dyn Store>, place: &Place) -> Result<(), LayoutError> {
+        let _ = (store, place);
+        Ok(())
+    }
+
     /// What sessions of this kind are in the trash.
     fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {
         let _ = store;
@@ -301,8 +337,16 @@ pub trait Layout: Send + Sync {
     }
 }
 
-/// A file, or a directory with everything in it.
+/// A file, or a directory with everything in it. A session that is a row of a database has that one, which lies above
+/// it, with the files that SQLite keeps beside it.
 fn everything_at(store: &Arc<dyn Store>, path: &FilePath) -> Result<Vec<FilePath>, LayoutError> {
+    for above in path.ancestors().filter(|above| !above.is_root()) {
+        let is_file = store.stat(&above)?.is_some_and(|stat| stat.kind == Kind::File);
+        if let (true, Some(dir), Some(name)) = (is_file, above.parent(), above.name()) {
+            let journal = Name::parse(&format!("{name}-wal"))?;
+            return Ok(vec![above, dir.join(&journal)]);
+        }
+    }
     let mut found = vec![path.clone()];
     let is_dir = store.stat(path)?.is_some_and(|stat| stat.kind == Kind::Dir);
     let mut waiting = if is_dir { vec![path.clone()] } else { Vec::new() };

@@ -27,6 +27,10 @@
 //! - [`belongings`]: the files of a session, with copies of them.
 //! - [`sweep`]: secrets in files, archives too.
 //! - [`layout`]: the kinds of sessions there are, behind one shape.
+//! - [`overlay`]: a store as it would be after changes.
+//! - [`seal`]: chains of hashes over sessions, by which later changes are found.
+//! - [`scrub`]: secrets taken out of sessions, with originals kept until they are purged.
+//! - [`retention`]: which sessions need not stay, and which are pinned.
 //! - [`game`]: game sessions of turns, changes, snapshots and scenes.
 //! - [`campaign`]: campaigns of turns, with the rules that make one.
 //! - [`codelia`]: the home of a coding agent, sessions of messages with an index.
@@ -88,6 +92,16 @@ pub mod belongings;
 pub mod sweep;
 
 pub mod layout;
+
+pub mod overlay;
+
+mod shelved;
+
+pub mod seal;
+
+pub mod scrub;
+
+pub mod retention;
 
 mod marks;
 

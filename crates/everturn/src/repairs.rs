@@ -20,7 +20,7 @@ use crate::store::{
     trash_dir,
 };
 
-pub(crate) use undo::take_back;
+pub(crate) use undo::{take_back, take_back_done};
 
 /// One thing that a repair does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -175,6 +175,8 @@ pub(crate) struct Keeper<'a> {
     writes: BTreeMap<FilePath, Vec<u8>>,
     moves: Vec<FilePath>,
     size: usize,
+    /// What goes with the next commit, and has no original.
+    also: Vec<Step>,
 }
 
 impl<'a> Keeper<'a> {
@@ -194,7 +196,8 @@ impl<'a> Keeper<'a> {
             actions: actions.collect(),
             files: BTreeMap::new(),
         };
-        Keeper { store, writer, trash, record, writes: BTreeMap::new(), moves: Vec::new(), size: 0 }
+        let (writes, moves, also) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Keeper { store, writer, trash, record, writes, moves, size: 0, also }
     }
 
     /// The content that a file has, or will have.
@@ -220,6 +223,11 @@ impl<'a> Keeper<'a> {
         }
     }
 
+    /// Adds a step that stays when the rest is taken back.
+    pub(crate) fn also(&mut self, step: Step) {
+        self.also.push(step);
+    }
+
     /// Commits what was collected.
     pub(crate) fn flush(&mut self) -> Result<(), StoreError> {
         self.size = 0;
@@ -239,6 +247,7 @@ impl<'a> Keeper<'a> {
             return Ok(());
         }
         steps.push(self.record.step(self.trash));
+        steps.append(&mut self.also);
         self.writer.commit(steps, Durability::Synced)?;
         Ok(())
     }
@@ -265,7 +274,9 @@ impl<'a> Keeper<'a> {
                 let entry = Entry { how, before: before.as_deref().map(mark), after };
                 self.record.files.insert(file.to_string(), entry);
                 if let Some(before) = before {
-                    steps.push(write(kept(self.trash, file), Expect::Absent, before));
+                    let (file, expect) = (kept(self.trash, file), Expect::Absent);
+                    let secrecy = Secrecy::Private;
+                    steps.push(Step::Replace { file, expect, bytes: before, secrecy });
                 }
             }
         }

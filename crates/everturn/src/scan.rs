@@ -285,6 +285,16 @@ impl Rules {
     /// The bytes with placeholders in the place of these secrets, which [`Rules::find_bytes`] found in them.
     #[must_use]
     pub fn replace(&self, bytes: &[u8], hits: &[Hit]) -> (Vec<u8>, Counts) {
+        self.replace_by(bytes, hits, |placeholder| placeholder)
+    }
+
+    /// The same, with placeholders that are dressed for where they stand.
+    pub(crate) fn replace_by(
+        &self,
+        bytes: &[u8],
+        hits: &[Hit],
+        dress: fn(String) -> String,
+    ) -> (Vec<u8>, Counts) {
         let mut out = Vec::with_capacity(bytes.len());
         let mut counts = Counts::new();
         let mut end = 0;
@@ -293,7 +303,8 @@ impl Rules {
             let secret = bytes.get(hit.range.clone()).unwrap_or_default();
             match hit.form {
                 Form::Plain => {
-                    out.extend_from_slice(self.placeholder(hit.family, secret).as_bytes());
+                    let placeholder = dress(self.placeholder(hit.family, secret));
+                    out.extend_from_slice(placeholder.as_bytes());
                     out.extend_from_slice(token::line_break(secret, hit.family));
                     *counts.entry(hit.family).or_default() += 1;
                 }

@@ -29,6 +29,7 @@ mod quarantine;
 mod record;
 mod recover;
 mod replay;
+mod scour;
 mod staged;
 mod tracked;
 
@@ -104,6 +105,12 @@ pub trait Store: Send + Sync {
     /// Fails with [`StoreError::Busy`] if another writer has one of them, something above or something
     /// below.
     fn lock(&self, scopes: &[FilePath]) -> Result<Box<dyn Writer>, StoreError>;
+
+    /// Overwrites what the store remembers of contents that files no longer have, such as the records of commits that
+    /// are done. Fails if another process is writing, whose memory cannot be touched.
+    fn scour(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     /// The path by which a library that keeps its own files, such as SQLite, can open `path`, if the store has such
     /// paths. What it writes there is not part of any commit.

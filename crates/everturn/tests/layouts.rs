@@ -340,3 +340,18 @@ fn names_of_layouts_are_their_own() {
     }
     assert!(layout::find("nothing").is_none());
 }
+
+#[test]
+fn a_small_chat_document_is_complete_as_soon_as_its_writer_is_done() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let chatlog = layout::find("chatlog").unwrap();
+    chatlog.create(&store, &New::with_id("tale"), now()).unwrap().close(now()).unwrap();
+    let place = chatlog.places(&store).unwrap().places.remove(0);
+    let mut editor = chatlog.edit(&store, &place).unwrap();
+    editor.append(r#"{"type": "narrator", "text": "It rains."}"#, now()).unwrap();
+    editor.release().unwrap();
+
+    let document = store.read(&place.path, 0..u64::MAX).unwrap();
+    assert!(String::from_utf8(document).unwrap().contains("It rains."));
+    assert_eq!(store.stat(&path("chats/tale.journal.jsonl")).unwrap(), None);
+}

@@ -40,7 +40,7 @@ const CODELIA: Kind = Kind {
     fields: "{}",
     turn: r#"{"role":"user","content":"Look."}"#,
     log: "sessions/messages/one.jsonl",
-    trash: false,
+    trash: true,
 };
 
 const LINGGEN: Kind = Kind {

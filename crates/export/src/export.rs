@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
 
 use everturn::finding::Finding;
 use everturn::layout::{LayoutError, Reader};
@@ -27,6 +28,9 @@ pub enum ExportError {
     /// The user's template is wrong.
     #[error("the template cannot be used: {0}")]
     Template(String),
+    /// Whoever watched its progress wanted no more of it.
+    #[error("the export was stopped")]
+    Stopped,
     /// There is nobody of that name.
     #[error("nobody called {name:?} speaks in what is exported")]
     NoSpeaker {
@@ -108,14 +112,14 @@ impl Counted<'_> {
 }
 
 impl Export<'_> {
-    /// Writes the session in a format, while it is read.
+    /// Writes the session in a format, while it is read. Whoever is told of the progress may end it.
     ///
     /// After an error the sink has part of it.
     pub fn write(
         &self,
         format: Format,
         sink: &mut dyn Write,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Report, ExportError> {
         let masker = Masker::new(self.mask);
         let custom = self.choices.style == Style::Custom;
@@ -124,7 +128,7 @@ impl Export<'_> {
             _ => Texts::Shown,
         };
         let source = Source::new(self.summary, self.reader, self.choices, &masker, texts)?;
-        let outline = source.outline(|turn| progress(Progress::Looking(turn)))?;
+        let outline = source.outline(|turn| told(progress, Progress::Looking(turn)))?;
         self.check_speaker(&source, &outline)?;
         let mut out = Counted { sink: BufWriter::with_capacity(1 << 16, sink), bytes: 0 };
         let mut report =
@@ -163,9 +167,20 @@ impl Export<'_> {
         let anybody = Choices { speaker: None, ..self.choices.clone() };
         let unmasked = Masker::new(None);
         let all = Source::new(self.summary, source.reader, &anybody, &unmasked, Texts::Shown)?;
-        let speakers = all.outline(|_| {})?.speakers;
+        let speakers = all.outline(|_| Ok(()))?.speakers;
         let speakers = speakers.into_iter().map(|speaker| speaker.name).collect();
         Err(ExportError::NoSpeaker { name, speakers })
+    }
+}
+
+/// Tells how far it has come to somebody who may want no more.
+pub(crate) fn told(
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    how_far: Progress,
+) -> Result<(), ExportError> {
+    match progress(how_far) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(ExportError::Stopped),
     }
 }
 
@@ -176,7 +191,7 @@ fn drive(
     cover: &Cover,
     outline: &Outline,
     out: &mut Counted<'_>,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Vec<Finding>, ExportError> {
     out.put(&shape.begin(cover, outline)?)?;
     let mut pieces = source.pieces(outline)?;
@@ -186,7 +201,7 @@ fn drive(
         out.put(&shape.piece(&piece)?)?;
         if matches!(piece, Piece::Said(_)) {
             done += 1;
-            progress(Progress::Writing { done, total: outline.entries });
+            told(progress, Progress::Writing { done, total: outline.entries })?;
         }
     }
     let findings = std::mem::take(&mut pieces.findings);

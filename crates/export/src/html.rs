@@ -263,6 +263,7 @@ impl Shape for Page<'_> {
                 format!("<span class=\"turn\" id=\"t-{number}\"></span>")
             }
             Piece::Turn { .. } => String::new(),
+            Piece::Changes(changes) if changes.lines.is_empty() => String::new(),
             Piece::Said(said) => self.said(said),
             Piece::Changes(changes) => Page::changes(changes),
         })

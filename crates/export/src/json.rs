@@ -5,6 +5,8 @@
 
 mod snapshots;
 
+use std::ops::ControlFlow;
+
 use everturn::document::Style as Spelling;
 use everturn::finding::Finding;
 use everturn::tree::{Kind as TreeKind, Tree};
@@ -13,7 +15,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::choices::{Choices, Format};
-use crate::export::{Counted, ExportError, Progress};
+use crate::export::{Counted, ExportError, Progress, told};
 use crate::mask::Masker;
 use crate::piece::{Piece, Role, Said};
 use crate::source::{Cover, Outline, Source, Texts};
@@ -28,7 +30,7 @@ pub(crate) fn write(
     cover: &Cover,
     outline: &Outline,
     out: &mut Counted<'_>,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Vec<Finding>, ExportError> {
     let about = source.reader.about()?;
     let mut document = Document { source, cover, outline, out, about };
@@ -156,11 +158,14 @@ impl Document<'_, '_, '_> {
 
     fn messages(
         &mut self,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Vec<Finding>, ExportError> {
         self.out.put(",\n  \"messages\": [")?;
         let choices = Choices { snapshots: false, ..self.source.choices.clone() };
-        let source = Source { choices: &choices, ..copied(self.source) };
+        // The stored messages of a chat log are masked whole.
+        let unmasked = Masker::new(None);
+        let masker = if self.is_chat_log() { &unmasked } else { self.source.masker };
+        let source = Source { choices: &choices, masker, ..copied(self.source) };
         let mut pieces = source.pieces(&Outline::default())?;
         let mut done = 0;
         let mut time = self.cover.created.or(self.first()).unwrap_or_default();
@@ -171,12 +176,12 @@ impl Document<'_, '_, '_> {
                 TreeKind::Object if self.is_chat_log() => {
                     self.spelled(&as_chosen(&said.raw, choices.metadata), 2, false)
                 }
-                _ => self.spelled(&message(&said, time), 2, true),
+                _ => self.spelled(&message(&said, time), 2, !self.is_chat_log()),
             };
             self.out.put(if done == 0 { "\n    " } else { ",\n    " })?;
             self.out.put(&message)?;
             done += 1;
-            progress(Progress::Writing { done, total: self.outline.entries });
+            told(progress, Progress::Writing { done, total: self.outline.entries })?;
         }
         self.out.put(if done == 0 { "]" } else { "\n  ]" })?;
         Ok(std::mem::take(&mut pieces.findings))

@@ -183,6 +183,7 @@ impl Shape for Markdown<'_> {
         Ok(match piece {
             Piece::Heading(mark) => self.heading(mark),
             Piece::Turn { .. } => String::new(),
+            Piece::Changes(changes) if changes.lines.is_empty() => String::new(),
             Piece::Said(said) => self.said(said),
             Piece::Changes(changes) => Markdown::changes(changes),
         })

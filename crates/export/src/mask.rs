@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// Finds secrets in texts.
 pub trait Mask {
-    /// The text with its secrets masked, and of what families they were.
+    /// The text with its secrets masked, and how many of which family there were.
     fn mask<'t>(&self, text: &'t str) -> Masked<'t>;
 }
 
@@ -15,8 +15,8 @@ pub trait Mask {
 pub struct Masked<'t> {
     /// The text.
     pub text: Cow<'t, str>,
-    /// The family of each secret that was in it.
-    pub families: Vec<String>,
+    /// How many secrets of each family were in it.
+    pub counts: BTreeMap<String, u64>,
 }
 
 /// Masks texts, and counts what it masks.
@@ -37,9 +37,9 @@ impl<'m> Masker<'m> {
 
     pub(crate) fn text(&self, text: String) -> String {
         let Some(mask) = self.mask else { return text };
-        let Masked { text: masked, families } = mask.mask(&text);
-        for family in families {
-            *self.counts.borrow_mut().entry(family).or_default() += 1;
+        let Masked { text: masked, counts } = mask.mask(&text);
+        for (family, count) in counts {
+            *self.counts.borrow_mut().entry(family).or_default() += count;
         }
         match masked {
             Cow::Borrowed(_) => text,
@@ -94,22 +94,22 @@ fn string_end(text: &str, start: usize) -> usize {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
 
     /// Takes every `sk-…` for a secret.
-    pub(crate) struct Keys;
+    struct Keys;
 
     impl Mask for Keys {
         fn mask<'t>(&self, text: &'t str) -> Masked<'t> {
             let count = text.matches("sk-").count();
-            let families = vec!["key".to_owned(); count];
+            let counts = BTreeMap::from([("key".to_owned(), count as u64)]);
             let masked: Vec<&str> = text
                 .split_inclusive(' ')
                 .map(|word| if word.starts_with("sk-") { "[masked] " } else { word })
                 .collect();
             let text = if count == 0 { text.into() } else { masked.concat().into() };
-            Masked { text, families }
+            Masked { text, counts }
         }
     }
 

@@ -11,6 +11,7 @@ use everturn::view::{Change, Entry, Mark, MarkKind, Summary};
 use jiff::Timestamp;
 
 use crate::choices::Choices;
+use crate::export::ExportError;
 use crate::mask::Masker;
 use crate::piece::{ChangeLine, Changes, Piece, Role, Said};
 use crate::visible::{one_line, visible};
@@ -130,13 +131,16 @@ impl<'s> Source<'s> {
     }
 
     /// Looks at the whole session once.
-    pub(crate) fn outline(&self, mut step: impl FnMut(u64)) -> Result<Outline, LayoutError> {
+    pub(crate) fn outline(
+        &self,
+        mut step: impl FnMut(u64) -> Result<(), ExportError>,
+    ) -> Result<Outline, ExportError> {
         let mut outline = Outline::default();
         let mut entries = self.reader.entries(self.turns.clone())?;
         let mut turn = None;
         while let Some(entry) = entries.next() {
             let entry = entry?;
-            step(entry.turn);
+            step(entry.turn)?;
             if !self.takes(&entry) {
                 continue;
             }
@@ -149,6 +153,9 @@ impl<'s> Source<'s> {
             self.note_speaker(&mut outline.speakers, &entry);
         }
         drop(entries);
+        for speaker in &mut outline.speakers {
+            speaker.name = self.name(std::mem::take(&mut speaker.name));
+        }
         outline.headings = self.headings()?;
         Ok(outline)
     }
@@ -368,7 +375,10 @@ impl Pieces<'_> {
             line.place = self.source.name(line.place);
             line.before = line.before.map(|text| self.source.name(text));
             line.after = line.after.map(|text| self.source.name(text));
-            group.lines.push(line);
+            // A scene that begins is a heading, and what stays as it is needs no words.
+            if scene(&change).is_none() && (line.op != Op::Set || line.before != line.after) {
+                group.lines.push(line);
+            }
             group.raw.push(change);
         }
         self.ready.extend(group.map(Piece::Changes));

@@ -150,6 +150,7 @@ impl Shape for Custom {
                 self.call("turn", context! { number => number, time => time(*at) })
             }
             Piece::Said(said) => self.call("entry", entry(said)),
+            Piece::Changes(list) if list.lines.is_empty() => Ok(String::new()),
             Piece::Changes(list) => self.call("changes", changes(list)),
         }
     }

@@ -131,6 +131,7 @@ impl Shape for Plain<'_> {
         Ok(match piece {
             Piece::Heading(mark) => self.heading(mark),
             Piece::Turn { .. } => String::new(),
+            Piece::Changes(changes) if changes.lines.is_empty() => String::new(),
             Piece::Said(said) => self.said(said),
             Piece::Changes(changes) => Plain::changes(changes),
         })

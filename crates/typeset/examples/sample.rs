@@ -115,7 +115,8 @@ fn second_chapter() -> Chapter {
     let blocks = vec![
         plain("What the party carried, and what it cost them, as far as anybody wrote it down."),
         Block::Heading { level: 1, text: vec![Run::plain("The inventory")] },
-        item(0, Marker::Bullet, STORY[1]),
+        item(0, Marker::Bullet, "a book of debts, which the innkeeper had left on the table when the bell rang, and \
+             which nobody had opened since"),
         item(1, Marker::Bullet, "a rope of forty feet, frayed"),
         item(1, Marker::Bullet, "two waterskins"),
         item(0, Marker::Number(9), "nine candles"),

@@ -38,7 +38,6 @@ struct Measure {
     /// The byte where trailing spaces start.
     end: usize,
     width: f32,
-    trailing: f32,
     spaces: f32,
     size: f32,
 }
@@ -47,12 +46,11 @@ impl Measure {
     fn of(line: &LaidLine<'_, Ink>, placing: &Placing<'_>) -> Self {
         let text = placing.text.get(placing.bounds.clone()).unwrap_or_default();
         let end = placing.bounds.start + text.trim_end_matches(' ').len();
-        let mut measure = Self { end, width: 0.0, trailing: 0.0, spaces: 0.0, size: 0.0 };
+        let mut measure = Self { end, width: 0.0, spaces: 0.0, size: 0.0 };
         for run in line.runs() {
             measure.size = measure.size.max(run.font_size());
             for cluster in run.clusters() {
                 if cluster.text_range().start >= end {
-                    measure.trailing += cluster.advance();
                     continue;
                 }
                 measure.width += cluster.advance();
@@ -94,26 +92,35 @@ pub(crate) fn assemble(
         Align::Center => free / 2.0,
     };
     let left = if backwards { shift } else { placing.indent + shift };
-    // Trailing spaces hang over the edge at which reading ends.
-    let start = if backwards { left - measure.trailing } else { left };
-    let mut pen = Pen { text: placing.text, line: Line::default(), x: start, open: None };
+    let mut pen = Pen { text: placing.text, line: Line::default(), x: left, open: None };
     for run in line.runs() {
         let font = table.number(&run);
         let drawable = table.font(font).is_some();
         for cluster in run.visual_clusters() {
-            let inner = cluster.text_range().start < measure.end;
-            let growth = if inner && cluster.is_space_or_nbsp() { growth } else { 0.0 };
+            // Trailing spaces have no width, wherever the direction puts them.
+            let stretch = match cluster.is_space_or_nbsp() {
+                _ if cluster.text_range().start >= measure.end => Stretch::Flat,
+                true => Stretch::By(growth),
+                false => Stretch::By(0.0),
+            };
             count_missing(&cluster, drawable, placing.text, missing);
-            pen.draw(&cluster, font, run.font_size(), growth);
+            pen.draw(&cluster, font, run.font_size(), stretch);
         }
     }
     pen.close();
     let mut made = pen.line;
     made.right = left + measure.width;
     if let Some(hyphen) = hyphen {
-        made.add(hyphen, left + measure.width);
+        made.append(hyphen);
     }
     made
+}
+
+/// What happens to the width of a cluster.
+#[derive(Clone, Copy, PartialEq)]
+enum Stretch {
+    By(f32),
+    Flat,
 }
 
 /// Draws clusters from left to right, and joins what has the same font, size and colour.
@@ -136,7 +143,7 @@ struct Open {
 }
 
 impl Pen<'_> {
-    fn draw(&mut self, cluster: &Cluster<'_, Ink>, font: u16, size: f32, growth: f32) {
+    fn draw(&mut self, cluster: &Cluster<'_, Ink>, font: u16, size: f32, stretch: Stretch) {
         let ink = cluster.style().brush;
         let backwards = cluster.is_rtl();
         let same = |open: &Open| {
@@ -159,18 +166,21 @@ impl Pen<'_> {
         open.waiting += text.len();
         let before = self.line.glyphs.len();
         for glyph in cluster.glyphs() {
-            self.x += glyph.advance;
+            let advance = if stretch == Stretch::Flat { 0.0 } else { glyph.advance };
+            self.x += advance;
             self.line.glyphs.push(Glyph {
                 id: u16::try_from(glyph.id).unwrap_or(0),
                 text: 0,
-                advance: glyph.advance / size,
+                advance: advance / size,
                 right: thousandths(glyph.x / size),
                 up: thousandths(-glyph.y / size),
             });
         }
         if self.line.glyphs.len() > before {
             open.head = Some(before);
-            if let Some(last) = self.line.glyphs.last_mut() {
+            if let Some(last) = self.line.glyphs.last_mut()
+                && let Stretch::By(growth) = stretch
+            {
                 last.advance += growth / size;
                 self.x += growth;
             }
@@ -217,14 +227,23 @@ fn count_missing(
     text: &str,
     missing: &mut BTreeMap<char, u64>,
 ) {
-    let absent = cluster.glyphs().filter(|glyph| glyph.id == 0 || !drawable).count();
-    if absent == 0 {
+    let absent = |glyph: &parley_engine::Glyph| glyph.id == 0 || !drawable;
+    if !cluster.glyphs().any(|glyph| absent(&glyph)) {
         return;
     }
-    let letters = text.get(cluster.text_range()).unwrap_or_default().chars();
-    // The font was chosen for the letter, so marks on it are missing only if all of it is.
-    let all = absent == cluster.glyphs().count();
-    for letter in letters.filter(|letter| all != is_mark(*letter)) {
-        *missing.entry(letter).or_default() += 1;
+    let letters = text.get(cluster.text_range()).unwrap_or_default();
+    let glyphs: Vec<_> = cluster.glyphs().collect();
+    // With a glyph for each character it is known which ones are absent; otherwise all may be.
+    let paired = glyphs.len() == letters.chars().count() && !cluster.is_rtl();
+    for (index, letter) in letters.chars().enumerate() {
+        let is_absent = !paired || glyphs.get(index).is_some_and(absent);
+        if is_absent && (!is_mark(letter) || glyphs.len() > 1 && !is_joiner(letter)) {
+            *missing.entry(letter).or_default() += 1;
+        }
     }
+}
+
+/// Whether a character is there for its neighbours only.
+fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }

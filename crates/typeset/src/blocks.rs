@@ -214,6 +214,7 @@ impl Setter {
         };
         let frame = Frame { rest: hang, ..Frame::new(width - padding * 2.0, Align::Start) };
         self.pager.begin(setting);
+        self.pager.padding(padding * 0.6);
         let mut empty_lines = 0;
         composer.compose(&passage, frame, &mut |mut line| {
             empty_lines = if line.pieces.is_empty() { empty_lines + 1 } else { 0 };
@@ -224,6 +225,7 @@ impl Setter {
                 self.pager.line(line);
             }
         });
+        self.pager.padding(padding * 0.6);
         self.pager.end();
     }
 

@@ -44,13 +44,20 @@ impl Room {
 const SHRINK: f32 = 0.28;
 const STRETCH: f32 = 0.55;
 
-const LINE_PENALTY: f32 = 10.0;
-const HYPHEN_PENALTY: f32 = 55.0;
-const CUT_PENALTY: f32 = 2_000.0;
-const TWO_HYPHENS: f32 = 8_000.0;
-const LAST_BUT_ONE_HYPHEN: f32 = 5_000.0;
-const SHORT_END: f32 = 3_000.0;
-const WORST: f32 = 20_000.0;
+/// How much of the line may be empty for every space that there is not.
+const SLACK: f32 = 0.015;
+
+/// A paragraph is left without hyphens if none of its spaces grows by more than this part of what it
+/// should at most.
+const GOOD_ENOUGH: f32 = 1.15;
+
+const LINE_PENALTY: f64 = 10.0;
+const HYPHEN_PENALTY: f64 = 60.0;
+const CUT_PENALTY: f64 = 2_000.0;
+const TWO_HYPHENS: f64 = 20_000.0;
+const LAST_BUT_ONE_HYPHEN: f64 = 5_000.0;
+const SHORT_END: f64 = 3_000.0;
+const TOO_LONG: f64 = 1e15;
 
 /// Sums over all units, so that any line is measured in constant time.
 struct Sums {
@@ -160,18 +167,40 @@ struct Place {
     from: usize,
 }
 
-/// Breaks the whole paragraph as evenly as it can be. Gives the ends of the lines.
+/// Breaks the whole paragraph as evenly as it can be. Gives the ends of the lines. Words are parted
+/// only in paragraphs that would be too loose without.
 pub(crate) fn even(units: &[Unit], room: Room) -> Vec<usize> {
     let sums = Sums::of(units);
+    let whole = best(units, room, &sums, |chance| !matches!(chance, Chance::Hyphen(_)));
+    let may_part = units.iter().any(|unit| matches!(unit.before, Chance::Hyphen(_)));
+    if may_part && !is_good(&whole, room, &sums) {
+        return best(units, room, &sums, |_| true);
+    }
+    whole
+}
+
+/// Whether no line is too loose or too long.
+fn is_good(ends: &[usize], room: Room, sums: &Sums) -> bool {
+    let mut start = 0;
+    ends.iter().enumerate().all(|(index, &end)| {
+        let last = index + 1 == ends.len();
+        let line = Line { sums, start, end, chance: Chance::Wrap, last };
+        let ratio = line.ratio(room.of_line_at(start));
+        start = end;
+        ratio.is_some_and(|ratio| ratio <= GOOD_ENOUGH)
+    })
+}
+
+fn best(units: &[Unit], room: Room, sums: &Sums, allowed: impl Fn(Chance) -> bool) -> Vec<usize> {
     let mut places = vec![Place { at: 0, hyphen: false, demerits: 0.0, from: 0 }];
     // The places from which a line to the next one still fits.
     let mut open = vec![0_usize];
     for (index, unit) in units.iter().enumerate().skip(1) {
-        if unit.before != Chance::No {
-            reach(index, unit.before, false, &sums, room, &mut places, &mut open);
+        if unit.before != Chance::No && allowed(unit.before) {
+            reach(index, unit.before, false, sums, room, &mut places, &mut open);
         }
     }
-    reach(units.len(), Chance::Wrap, true, &sums, room, &mut places, &mut open);
+    reach(units.len(), Chance::Wrap, true, sums, room, &mut places, &mut open);
     trace(&places)
 }
 
@@ -191,7 +220,7 @@ fn reach(
     open.retain(|&from| {
         let Some(place) = places.get(from) else { return false };
         let line = Line { sums, start: place.at, end: at, chance, last };
-        nearest = Some((place.demerits + 1e9, from));
+        nearest = Some((place.demerits + TOO_LONG, from));
         let Some(mut demerits) = line.demerits(room.of_line_at(place.at)) else { return false };
         if hyphen && place.hyphen {
             demerits += TWO_HYPHENS;
@@ -199,7 +228,7 @@ fn reach(
         if last && place.hyphen {
             demerits += LAST_BUT_ONE_HYPHEN;
         }
-        let sum = place.demerits + f64::from(demerits);
+        let sum = place.demerits + demerits;
         if best.is_none_or(|(least, _)| sum < least) {
             best = Some((sum, from));
         }
@@ -223,34 +252,42 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
+    /// The width without trailing spaces, and that of the spaces.
+    fn measure(&self) -> (f32, f32) {
+        let (width, spaces) = self.sums.measure(self.start, self.end);
+        match self.chance {
+            Chance::Hyphen(hyphen) => (width + hyphen, spaces),
+            Chance::Wrap | Chance::No | Chance::Cut => (width, spaces),
+        }
+    }
+
+    /// How much the spaces change, as a part of how much they should at most; nothing if the line does
+    /// not fit.
+    fn ratio(&self, room: f32) -> Option<f32> {
+        let (width, spaces) = self.measure();
+        let free = room - width;
+        if free < -spaces * SHRINK - 0.01 {
+            None
+        } else if free < 0.0 {
+            Some(-free / (spaces * SHRINK).max(0.001))
+        } else if self.last {
+            Some(0.0)
+        } else {
+            Some(free / (spaces * STRETCH).max(room * SLACK))
+        }
+    }
+
     /// How bad the line would look, or nothing if it does not fit.
-    fn demerits(&self, room: f32) -> Option<f32> {
-        let (mut width, spaces) = self.sums.measure(self.start, self.end);
+    fn demerits(&self, room: f32) -> Option<f64> {
+        let badness = 100.0 * f64::from(self.ratio(room)?).powi(3);
         let penalty = match self.chance {
-            Chance::Hyphen(hyphen) => {
-                width += hyphen;
-                HYPHEN_PENALTY
-            }
+            Chance::Hyphen(_) => HYPHEN_PENALTY,
             Chance::Cut => CUT_PENALTY,
             Chance::Wrap | Chance::No => 0.0,
         };
-        let free = room - width;
-        if free < -spaces * SHRINK - 0.01 {
-            return None;
-        }
-        let mut extra = 0.0;
-        let ratio = if free < 0.0 {
-            -free / (spaces * SHRINK).max(0.001)
-        } else if self.last {
-            // A last line of a few letters looks like a mistake.
-            if self.start > 0 && width < room * 0.07 {
-                extra = SHORT_END;
-            }
-            0.0
-        } else {
-            free / (spaces * STRETCH).max(0.001)
-        };
-        let badness = (100.0 * ratio.powi(3)).min(WORST);
+        // A last line of a few letters looks like a mistake.
+        let is_short = self.last && self.start > 0 && self.measure().0 < room * 0.07;
+        let extra = if is_short { SHORT_END } else { 0.0 };
         Some((LINE_PENALTY + badness).powi(2) + penalty.powi(2) + extra)
     }
 }
@@ -325,7 +362,7 @@ mod tests {
     fn a_word_that_is_too_long_is_cut() {
         check(fill, "aaaaaaa", (30.0, 30.0), &["aaa", "aaa", "a"]);
         check(fill, "b aaaaaaa", (30.0, 30.0), &["b a", "aaa", "aaa"]);
-        check(even, "aaaaaaa", (30.0, 30.0), &["a", "aaa", "aaa"]);
+        check(even, "aaaaaaa", (30.0, 30.0), &["aaa", "aaa", "a"]);
         check(fill, "aa_aaa_a", (30.0, 30.0), &["aaa", "aaa"]);
         check(even, "a_a_a_a_a", (30.0, 30.0), &["aaaaa"]);
     }

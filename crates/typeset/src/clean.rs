@@ -1,7 +1,7 @@
 //! Text as it may be shaped: nothing in it controls the page, the direction or the reader's machine.
 //!
-//! Sessions hold whatever a model or a stranger wrote. Controls are shown as their pictures, so that a
-//! reader sees what was there; what reorders or hides text is left out, as a page cannot show it.
+//! Sessions hold whatever a model or a stranger wrote. Controls are shown as letters after a caret, as
+//! terminals do, so that a reader sees what was there; what reorders or hides text is left out, as a page cannot show it.
 
 /// More marks than this on one letter are noise, and Unicode's own stream-safe text allows no more.
 const MOST_MARKS: usize = 30;
@@ -21,6 +21,7 @@ enum Fate {
     Space,
     Tab,
     LineEnd,
+    Caret,
     Instead(char),
     Gone,
 }
@@ -30,11 +31,7 @@ fn fate(c: char) -> Fate {
         '\t' => Fate::Tab,
         '\n' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => Fate::LineEnd,
         ' ' => Fate::Space,
-        // The pictures of the controls stand in the order of the controls.
-        '\u{0}'..='\u{1f}' => {
-            Fate::Instead(char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'))
-        }
-        '\u{7f}' => Fate::Instead('\u{2421}'),
+        '\u{0}'..='\u{1f}' | '\u{7f}' => Fate::Caret,
         '\u{80}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}' => Fate::Instead('\u{fffd}'),
         _ if reorders(c) || hides(c) => Fate::Gone,
         _ => Fate::Stay,
@@ -113,7 +110,9 @@ pub(crate) fn append(out: &mut String, text: &str, spaces: Spaces) {
                 continue;
             }
             Fate::Stay => out.push(c),
-            Fate::Instead(picture) => out.push(picture),
+            // The letters are as far from their controls as the question mark is from delete.
+            Fate::Caret => out.extend(['^', char::from_u32(u32::from(c) ^ 0x40).unwrap_or('?')]),
+            Fate::Instead(sign) => out.push(sign),
             Fate::Gone => continue,
             Fate::LineEnd => end_line(out, spaces),
             Fate::Space | Fate::Tab if spaces == Spaces::Collapsed => {
@@ -179,8 +178,8 @@ mod tests {
     }
 
     #[test]
-    fn controls_become_pictures() {
-        check(Spaces::Collapsed, "a\u{1b}[31mb\u{0}c\u{7f}", "a␛[31mb␀c␡");
+    fn controls_become_letters_after_a_caret() {
+        check(Spaces::Collapsed, "a\u{1b}[31mb\u{0}c\u{7f}", "a^[[31mb^@c^?");
         check(Spaces::Kept, "\u{9b}x", "\u{fffd}x");
     }
 

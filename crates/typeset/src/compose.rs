@@ -96,8 +96,8 @@ impl Composer {
     pub(crate) fn compose(&mut self, passage: &Passage, frame: Frame, emit: &mut dyn FnMut(Line)) {
         let mut start = 0;
         for text in passage.text().split('\n') {
-            // Only the first line of all is indented: what follows a line feed goes on.
-            let frame = if start == 0 { frame } else { Frame { first: frame.rest, ..frame } };
+            // Only the first line of all is indented.
+            let frame = if start == 0 { frame } else { Frame { first: 0.0, ..frame } };
             self.compose_paragraph(passage, start..start + text.len(), frame, emit);
             start += text.len() + 1;
         }
@@ -330,4 +330,95 @@ fn piece_end(text: &str, range: Range<usize>) -> usize {
     let half = text.floor_char_boundary(range.start + PIECE / 2);
     let space = text.get(half..end).and_then(|tail| tail.rfind(' '));
     space.map_or(end, |space| half + space + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Fonts;
+
+    fn composer(language: &str) -> Composer {
+        Composer::new(FontBook::load(&Fonts::default()).unwrap(), language)
+    }
+
+    fn lines(text: &str, width: f32, align: Align) -> Vec<Line> {
+        let passage = Passage::of(text, Face::serif(10.0));
+        composer("en").lines(&passage, Frame::new(width, align))
+    }
+
+    /// Where the last glyph of a line ends.
+    fn end_of(line: &Line) -> f32 {
+        let mut glyphs = line.glyphs.iter();
+        let ends = line.pieces.iter().map(|piece| {
+            let count = usize::try_from(piece.glyphs).unwrap();
+            let width: f32 = glyphs.by_ref().take(count).map(|glyph| glyph.advance).sum();
+            piece.x + width * piece.size
+        });
+        ends.fold(0.0, f32::max)
+    }
+
+    const TEXT: &str = "The watchman on the northern tower finally saw the dust, and he did not \
+        ring the bell, because he had rung it twice that week for nothing but wind. ";
+
+    #[test]
+    fn justified_lines_end_where_the_frame_ends() {
+        let lines = lines(&TEXT.repeat(8), 290.0, Align::Justify);
+        let (last, full) = lines.split_last().unwrap();
+        assert!(full.len() > 12);
+        for line in full {
+            assert!((end_of(line) - 290.0).abs() < 0.1, "{}: {}", line.text, end_of(line));
+        }
+        assert!(end_of(last) <= 290.1);
+    }
+
+    #[test]
+    fn no_line_is_wider_than_its_frame() {
+        let words = ["a", "extraordinary", "אבגד", "https://example.org/a/b", "日本語", "x_y_z"];
+        let text: String = (0..400).map(|n| words[n * 7 % words.len()].to_owned() + " ").collect();
+        let cases = [text, "x".repeat(3000), "fi".repeat(900), "m ".repeat(900), "👩".repeat(500)];
+        for text in &cases {
+            for align in [Align::Justify, Align::Start, Align::Center] {
+                for width in [60.0, 150.0, 290.0] {
+                    for line in lines(text, width, align) {
+                        assert!(end_of(&line) <= width + 0.6, "{width} {align:?}: {}", line.text);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_letter_is_lost_or_doubled() {
+        let check = |text: &str, align| {
+            let made: String =
+                lines(text, 200.0, align).iter().map(|line| line.text.as_str()).collect();
+            assert_eq!(made.replace('\u{ad}', ""), text);
+        };
+        for align in [Align::Justify, Align::Start] {
+            check(TEXT.trim_end(), align);
+            // Longer than a piece that is shaped at once.
+            check(TEXT.repeat(400).trim_end(), align);
+            check(&"officeaffinity".repeat(3000), align);
+        }
+    }
+
+    #[test]
+    fn a_long_text_has_no_short_line_where_its_pieces_meet() {
+        let text = TEXT.repeat(400);
+        assert!(text.len() > PIECE * 4);
+        let lines = lines(&text, 290.0, Align::Justify);
+        let short = lines.iter().rev().skip(1).filter(|line| end_of(line) < 280.0);
+        assert_eq!(short.count(), 0);
+    }
+
+    #[test]
+    fn what_does_not_fit_on_one_line_is_cut_off() {
+        let face = Face::serif(10.0);
+        let mut composer = composer("en");
+        let line = composer.one_line(&Passage::of("short", face), 200.0, Align::Start);
+        assert_eq!(line.text, "short");
+        let line = composer.one_line(&Passage::of(TEXT, face), 100.0, Align::Start);
+        assert_eq!(line.text, "The watchman on…");
+        assert!(line.right <= 100.0);
+    }
 }

@@ -50,6 +50,23 @@ impl Line {
         self.text.push_str(&other.text);
         self.right = self.right.max(other.right + shift);
     }
+
+    /// Puts another line right after the end of this one, into the same piece if it looks the same.
+    pub(crate) fn append(&mut self, other: &Self) {
+        let right = self.right;
+        if let (Some(last), [piece]) = (self.pieces.last_mut(), other.pieces.as_slice())
+            && (last.font, last.ink, last.backwards) == (piece.font, piece.ink, piece.backwards)
+            && last.size == piece.size
+        {
+            last.glyphs += piece.glyphs;
+            last.text += piece.text;
+            self.glyphs.extend_from_slice(&other.glyphs);
+            self.text.push_str(&other.text);
+            self.right += other.right;
+        } else {
+            self.add(other, right);
+        }
+    }
 }
 
 /// The greys of areas and rules.

@@ -168,11 +168,21 @@ impl Pager {
 
     /// Adds a line with another one in the margin beside it.
     pub(crate) fn line_with(&mut self, line: Line, margin: Option<Line>) {
+        let height = self.setting.as_ref().map_or(0.0, |setting| setting.leading);
+        self.add(line, height, margin);
+    }
+
+    /// Adds room within the element.
+    pub(crate) fn padding(&mut self, height: f32) {
+        self.add(Line::default(), height, None);
+    }
+
+    fn add(&mut self, line: Line, height: f32, margin: Option<Line>) {
         let Some(setting) = &self.setting else { return };
         let is_first = !self.started && self.queue.is_empty();
         let above = if is_first { setting.above.max(self.below) } else { 0.0 };
         let element = u32::try_from(self.roles.len().saturating_sub(1)).unwrap_or(u32::MAX);
-        let (height, shift, backdrop) = (setting.leading, setting.shift, setting.backdrop);
+        let (shift, backdrop) = (setting.shift, setting.backdrop);
         let announces = setting.announces && self.is_short();
         self.queue.push_back(Slot {
             line,
@@ -322,4 +332,108 @@ pub(crate) struct Pages {
     pub(crate) pages: Vec<Page>,
     pub(crate) roles: Vec<Role>,
     pub(crate) landmarks: Vec<Landmark>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::Piece;
+    use crate::options::Paper;
+    use crate::passage::Ink;
+
+    fn setting(announces: bool) -> Setting {
+        let leading = Design::of(Paper::A5).leading;
+        Setting {
+            role: Role::Paragraph,
+            above: 0.0,
+            below: 0.0,
+            leading,
+            shift: 0.0,
+            announces,
+            backdrop: None,
+        }
+    }
+
+    fn line() -> Line {
+        let piece = Piece {
+            font: 0,
+            ink: Ink::Black,
+            backwards: false,
+            size: 10.0,
+            x: 0.0,
+            y: 0.0,
+            glyphs: 0,
+            text: 0,
+        };
+        Line { pieces: vec![piece], ..Line::default() }
+    }
+
+    /// Pages of paragraphs with so many lines each: the lines of each paragraph on each page.
+    fn pages(paragraphs: &[usize]) -> Vec<Vec<(u32, u32)>> {
+        let mut pager = Pager::new(Design::of(Paper::A5));
+        for lines in paragraphs {
+            pager.element(setting(false), (0..*lines).map(|_| line()));
+        }
+        let pages = pager.finish().pages.into_iter();
+        pages
+            .map(|page| page.spans.iter().map(|span| (span.element, span.pieces)).collect())
+            .collect()
+    }
+
+    #[test]
+    fn no_line_of_a_paragraph_is_alone_on_a_page() {
+        for before in 1..=40 {
+            for lines in 2..=12 {
+                let paragraphs = [vec![1; before], vec![lines; 40]].concat();
+                let pages = pages(&paragraphs);
+                assert!(pages.len() >= 2);
+                let first = u32::try_from(before).unwrap();
+                for (element, count) in
+                    pages.iter().flatten().filter(|(element, _)| *element >= first)
+                {
+                    assert!(*count >= 2, "{before}, {lines}: {element} has {count}");
+                }
+                let placed: u32 = pages.iter().flatten().map(|(_, count)| count).sum();
+                assert_eq!(usize::try_from(placed).unwrap(), before + lines * 40);
+            }
+        }
+    }
+
+    #[test]
+    fn a_page_is_full_before_the_next_one_starts() {
+        assert_eq!(pages(&[35]), [[(0, 35)]]);
+        assert_eq!(pages(&[37]), [[(0, 35)], [(0, 2)]]);
+        // The last line would be alone, so it takes one with it.
+        assert_eq!(pages(&[36]), [[(0, 34)], [(0, 2)]]);
+        assert_eq!(pages(&[33, 3]), [vec![(0, 33)], vec![(1, 3)]]);
+        assert_eq!(pages(&[33, 4]), [vec![(0, 33), (1, 2)], vec![(1, 2)]]);
+    }
+
+    #[test]
+    fn what_announces_stays_with_what_follows() {
+        for before in 0..=80 {
+            let mut pager = Pager::new(Design::of(Paper::A5));
+            pager.element(setting(false), (0..before).map(|_| line()));
+            pager.element(setting(true), [line()]);
+            pager.element(setting(true), [line(), line()]);
+            pager.element(setting(false), (0..5).map(|_| line()));
+            let pages = pager.finish().pages;
+            let is_there =
+                |page: &Page, element| page.spans.iter().any(|span| span.element == element);
+            let page = pages.iter().find(|page| is_there(page, 1)).unwrap();
+            assert!(is_there(page, 2) && is_there(page, 3), "{before}");
+        }
+    }
+
+    #[test]
+    fn an_announcement_without_end_is_set_as_text() {
+        let mut pager = Pager::new(Design::of(Paper::A5));
+        pager.element(setting(true), (0..1000).map(|_| line()));
+        pager.element(setting(true), (0..16).map(|_| line()));
+        pager.element(setting(true), (0..16).map(|_| line()));
+        let pages = pager.finish().pages;
+        let most = pages.iter().map(|page| page.pieces.len()).max();
+        assert_eq!(most, Some(35));
+        assert_eq!(pages.iter().map(|page| page.pieces.len()).sum::<usize>(), 1032);
+    }
 }

@@ -39,8 +39,7 @@ pub struct Pdf {
     pub bytes: Vec<u8>,
     /// How many pages it has.
     pub pages: usize,
-    /// The characters that no font had, in their order. A box stands in their places; whoever copies the
-    /// text gets the character.
+    /// The characters that no font had, in their order. A box stands in their places.
     pub missing: Vec<Missing>,
 }
 

@@ -55,10 +55,10 @@ pub(crate) fn write(
         heads: Heads { book: title(&front.title), chapters, known: Vec::new() },
     };
     for page in front_pages.pages {
-        writer.page(page, &front_pages.roles, None, composer)?;
+        writer.page(&page, &front_pages.roles, None, composer)?;
     }
     for (index, page) in body.pages.into_iter().enumerate() {
-        writer.page(page, &body.roles, Some(index + 1), composer)?;
+        writer.page(&page, &body.roles, Some(index + 1), composer)?;
     }
     let Writer { mut document, structure, written, .. } = writer;
     document.set_tag_tree(structure.finish());
@@ -126,7 +126,7 @@ impl Writer {
     /// Writes a page; pages of the text have a number.
     fn page(
         &mut self,
-        page: Page,
+        page: &Page,
         roles: &[Role],
         number: Option<usize>,
         composer: &mut Composer,
@@ -134,7 +134,7 @@ impl Writer {
         let design = self.design;
         let head = number
             .filter(|_| !page.opens)
-            .map(|number| self.heads.head(&page, number, design, composer));
+            .map(|number| self.heads.head(page, number, design, composer));
         let folio = number.map(|number| {
             let passage = Passage::of(&number.to_string(), design.number());
             composer.one_line(&passage, design.measure(), Align::Start)
@@ -149,7 +149,7 @@ impl Writer {
         if let (Some(number), Some(folio)) = (number, folio) {
             draw_margins(&mut surface, table, design, number, &folio, head.as_ref());
         }
-        let mut drawn = draw_spans(&mut surface, table, &page, roles);
+        let mut drawn = draw_spans(&mut surface, table, page, roles);
         surface.finish();
         for part in &mut drawn {
             if let Some(Role::Entry { page, top }) = role_of(roles, part.element)

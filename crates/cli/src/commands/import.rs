@@ -8,13 +8,16 @@ use everturn::game::{Imported, Migration};
 use everturn::layout::LayoutError;
 use everturn::names::{FilePath, Name, SessionId};
 use everturn::store::{FileStore, Store};
+use everturn::view::Counts;
 use everturn::{chatlog, chatlog_import};
 use serde_json::json;
 
 use super::Context;
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::json::Object;
+use crate::output::{Output, harmless};
+use crate::sessions::{Candidate, Chosen, Found, exit_after, report};
 use crate::{games, settings};
 
 /// Take over an old game, a chat log, or a database of chat logs
@@ -24,6 +27,8 @@ use crate::{games, settings};
 /// A chat log (a JSON document whose type is "chat-log") is taken over byte for byte, as chats/ID.json.
 /// The SQLite database of the program that plays chat logs becomes one chat log for each of its sessions, with the
 /// characters, lorebooks and support tools that they name.
+/// With --dry-run, files of other programs (see `everturn sources`) are read, too, and nothing is written: every
+/// record that was read is kept, repaired or quarantined, and those are counted.
 /// The file stays as it is. The same file is imported once, however often it is asked for.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -31,7 +36,8 @@ Examples:
   everturn import --root game old-session.json
   everturn import --id second-try old-session.json
   everturn import beginning.chat-log.json
-  everturn import database.sqlite")]
+  everturn import database.sqlite
+  everturn import --dry-run ~/.codex/sessions/2026/01/01/rollout-1.jsonl")]
 pub(crate) struct Args {
     /// The old session
     file: PathBuf,
@@ -39,6 +45,10 @@ pub(crate) struct Args {
     /// What the session shall be called, if not as it says itself
     #[arg(long, value_name = "ID")]
     id: Option<String>,
+
+    /// Only say what would be read, and what became of each record
+    #[arg(long)]
+    dry_run: bool,
 }
 
 /// The content of a file, wherever it is.
@@ -162,7 +172,81 @@ fn chat_log(args: &Args, context: &mut Context, bytes: &[u8]) -> Result<Exit, St
     Ok(Exit::Fine)
 }
 
+/// What became of records, as JSON.
+pub(super) fn counts(counts: Counts) -> String {
+    let Counts { read, kept, repaired, quarantined, hidden } = counts;
+    Object::new()
+        .number("read", read)
+        .number("kept", kept)
+        .number("repaired", repaired)
+        .number("quarantined", quarantined)
+        .number("hidden", hidden)
+        .close()
+}
+
+/// Reads the sessions of a file of another program, and says what there is.
+fn foreign(context: &mut Context, sessions: Vec<Candidate>) -> Result<Exit, Stop> {
+    let mut all = Vec::new();
+    for (root, layout, place) in sessions {
+        let found = Found { root, layout, place };
+        let reader = found.layout.open(&found.root.store(), &found.place);
+        let reader = reader.map_err(|error| found.failed(error))?;
+        let (findings, id) = (reader.findings(), &found.place.id);
+        let turns = *reader.turns().map_err(|error| found.failed(error))?.end();
+        let branches = reader.strands().map_err(|error| found.failed(error))?.len() as u64;
+        let records = reader.counts().unwrap_or_default();
+        if context.json {
+            let object = Object::new().text("session", id).text("layout", found.layout.name());
+            let object = object.number("turns", turns).number("branches", branches);
+            writeln!(context.out, "{}", object.raw("records", &counts(records)).close())?;
+        } else {
+            let line = format!(
+                "{}:{id}: turns {turns}, branches {branches}; {}",
+                found.layout.name(),
+                super::stats::counts_line(records)
+            );
+            writeln!(context.out, "{}", harmless(&line).replace('\n', " "))?;
+        }
+        context.out.flush()?;
+        report(&findings);
+        all.extend(findings);
+    }
+    Ok(exit_after(&all))
+}
+
+fn refuse_dry_run(args: &Args) -> Result<(), Error> {
+    if args.dry_run {
+        let what = format!("{} is no file of another program that is known", args.file.display());
+        let hint = "--dry-run reads those that everturn sources are for; docs/foreign.md has them";
+        return Err(Error::new(Exit::Request, what).hint(hint));
+    }
+    Ok(())
+}
+
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let real = args.file.canonicalize().map_err(|cause| {
+        let what = format!("cannot read {}", args.file.display());
+        Error::new(Exit::Request, what).caused_by(cause)
+    })?;
+    let sessions = match context.recognise(&real)? {
+        Chosen::One(one) => vec![one],
+        Chosen::Several(several) => several,
+        Chosen::None(_) => Vec::new(),
+    };
+    match sessions.first() {
+        None => refuse_dry_run(args)?,
+        Some(_) if args.dry_run => return foreign(context, sessions),
+        Some((_, layout, place)) => {
+            let what = format!("{} is a session of {}", args.file.display(), layout.name());
+            let hint = format!(
+                "everturn show {0} reads it where it is; everturn convert {0} --to LAYOUT makes a copy \
+                 that is your own; --dry-run counts its records",
+                args.file.display()
+            );
+            let _ = place;
+            return Err(Error::new(Exit::Request, what).hint(hint).into());
+        }
+    }
     let asked = args.id.as_deref().map(SessionId::parse).transpose().map_err(Error::from)?;
     let now = settings::now();
     if is_database(&args.file)? {

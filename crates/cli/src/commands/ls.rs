@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 
 use clap::ValueEnum;
+use everturn::finding::{Code, Finding};
 use everturn_catalog::{Detail, Session};
 use everturn_export::columns::cut;
 use jiff::Timestamp;
@@ -160,7 +161,7 @@ fn line(session: &Session, width: usize, terminal: Option<(usize, Timestamp)>) -
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let mut collection = context.collection()?;
     let detail = args.detail();
-    let everturn_catalog::Sessions { mut sessions, findings } = collection.sessions(detail)?;
+    let everturn_catalog::Sessions { mut sessions, findings, .. } = collection.sessions(detail)?;
     args.apply(&mut sessions)?;
     if detail == Detail::Names {
         collection.catalog.complete(&collection.sources, &mut sessions);
@@ -186,7 +187,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         Output::status(&format!("there are no {status}sessions{like} in {}", collection.place()));
     }
     // A list that lacks what could not be looked at is not what was asked for.
-    let incomplete =
-        findings.iter().any(|finding| finding.code == everturn::finding::Code::Unreadable);
+    let unreadable = |finding: &Finding| finding.code == Code::Unreadable;
+    let incomplete = collection.is_incomplete || findings.iter().any(unreadable);
     Ok(if incomplete { Exit::Request } else { Exit::Fine })
 }

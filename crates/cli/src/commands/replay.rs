@@ -39,10 +39,14 @@ pub(crate) struct Args {
     /// Play by itself, so many turns per second
     #[arg(long, value_name = "X", value_parser = replay::Speed::parse)]
     speed: Option<replay::Speed>,
+
+    /// Go along a branch, by its id or the beginning of it; everturn branches lists them
+    #[arg(long, value_name = "ID")]
+    branch: Option<String>,
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
-    let (found, reader) = context.read(&args.session)?;
+    let (found, reader) = context.read_along(&args.session, args.branch.as_deref())?;
     let all = reader.turns().map_err(|error| found.failed(error))?;
     let turns = show::within(&Turns { first: args.from, last: None }, &all)?;
     if turns.is_empty() {
@@ -62,7 +66,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         if context.json {
             writeln!(context.out, "{}", json(turn, &entries, &changes))?;
         } else {
-            for entry in &entries {
+            for entry in entries.iter().filter(|entry| !entry.kind.is_bookkeeping()) {
                 write!(context.out, "{gap}{}", show::text(entry))?;
                 gap = "\n";
             }

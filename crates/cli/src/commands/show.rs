@@ -1,5 +1,6 @@
 //! `everturn show`: the transcript of a session.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use everturn::layout::{LayoutError, Reader};
@@ -10,7 +11,7 @@ use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::json::Object;
 use crate::output::harmless;
-use crate::sessions::{Found, exit_after, report, turn_meant};
+use crate::sessions::{Found, exit_after, reference, report, turn_meant};
 use crate::turns::Turns;
 
 /// Print what was said and done in a session
@@ -25,6 +26,8 @@ use crate::turns::Turns;
   everturn show latest --turns 240.. --json --raw
   everturn show tale --toc
   everturn show tale --from 'The temple'
+  everturn show latest --branch 1af7fc5e
+  everturn show latest --stats
 
 An entry with --json:
   {"seq":7,"turn":7,"id":"abc123-7-1","time":"2026-01-01T10:00:00Z",
@@ -49,6 +52,18 @@ pub(crate) struct Args {
     /// Print the stored records themselves
     #[arg(long)]
     raw: bool,
+
+    /// Go along a branch, by its id or the beginning of it; everturn branches lists them
+    #[arg(long, value_name = "ID")]
+    branch: Option<String>,
+
+    /// Print what programs keep for themselves, too
+    #[arg(long)]
+    all: bool,
+
+    /// Print how many entries of which kind there are, and what became of the records
+    #[arg(long, conflicts_with_all = ["turns", "from", "raw", "toc"])]
+    stats: bool,
 }
 
 pub(super) fn json(entry: &Entry, raw: bool) -> String {
@@ -107,21 +122,69 @@ fn contents(found: &Found, reader: &dyn Reader, context: &mut Context) -> Result
     Ok(Exit::Fine)
 }
 
+/// Counts entries by their kinds, and what became of the records.
+fn stats(found: &Found, reader: &dyn Reader, context: &mut Context) -> Result<Exit, Stop> {
+    let turns = reader.turns().map_err(|error| found.failed(error))?;
+    let last = *turns.end();
+    let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
+    let mut findings = reader.findings();
+    let mut entries = reader.entries(turns).map_err(|error| found.failed(error))?;
+    while let Some(entry) = entries.next() {
+        let entry = entry.map_err(|error| found.failed(error))?;
+        *kinds.entry(entry.kind.as_str().to_owned()).or_default() += 1;
+    }
+    let noticed = entries.take_findings();
+    report(&noticed);
+    findings.extend(noticed);
+    let branches = reader.strands().map_err(|error| found.failed(error))?.len() as u64;
+    let total: u64 = kinds.values().sum();
+    if context.json {
+        let of_kind = |object: Object, (kind, count): (&String, &u64)| object.number(kind, *count);
+        let by_kind = kinds.iter().fold(Object::new(), of_kind).close();
+        let mut object = Object::new()
+            .text("id", &found.place.id)
+            .text("layout", found.layout.name())
+            .number("turns", last)
+            .number("entries", total)
+            .raw("kinds", &by_kind)
+            .number("branches", branches);
+        object = match reader.counts() {
+            Some(counts) => object.raw("records", &super::import::counts(counts)),
+            None => object.raw("records", "null"),
+        };
+        writeln!(context.out, "{}", object.close())?;
+        return Ok(exit_after(&findings));
+    }
+    let shown: Vec<String> = kinds.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+    writeln!(context.out, "turns: {last}; branches: {branches}")?;
+    let line = harmless(&format!("entries: {total} ({})", shown.join(", "))).replace('\n', " ");
+    writeln!(context.out, "{line}")?;
+    if let Some(counts) = reader.counts() {
+        writeln!(context.out, "{}", super::stats::counts_line(counts))?;
+    }
+    Ok(exit_after(&findings))
+}
+
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
-    let (found, reader, turn) = context.read_at(&args.session)?;
+    let (session, turn) = reference(&args.session);
+    let (found, reader) = context.read_along(session, args.branch.as_deref())?;
     if args.toc {
         return contents(&found, &*reader, context);
     }
-    let mut turns = match turn {
-        Some(turn) if !args.turns.is_bounded() => Turns { first: Some(turn), last: Some(turn) },
-        _ => args.turns,
-    };
+    if args.stats {
+        return stats(&found, &*reader, context);
+    }
+    let mut turns = args.turns;
+    if let Some(turn) = turn.filter(|_| !turns.is_bounded()) {
+        let turn = Some(turn_meant(&*reader, turn)?);
+        turns = Turns { first: turn, last: turn };
+    }
     if let Some(name) = &args.from {
         turns.first = Some(turn_meant(&*reader, name)?);
     }
     let turns = within(&turns, &reader.turns().map_err(|error| found.failed(error))?)?;
     let mut entries = reader.entries(turns).map_err(|error| found.failed(error))?;
-    let mut exit = Exit::Fine;
+    let mut exit = exit_after(&reader.findings());
     let mut first = true;
     loop {
         let entry = entries.next();
@@ -135,7 +198,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         let entry = entry.map_err(|error| found.failed(error))?;
         match (context.json, args.raw) {
             (true, raw) => writeln!(context.out, "{}", json(&entry, raw))?,
+            // The parts of a record are in the record.
+            (false, true) if entry.id.contains('#') && found.layout.is_foreign() => {}
             (false, true) => writeln!(context.out, "{}", entry.raw.to_line())?,
+            (false, false) if entry.kind.is_bookkeeping() && !args.all => {}
             (false, false) => {
                 let gap = if std::mem::take(&mut first) { "" } else { "\n" };
                 write!(context.out, "{gap}{}", text(&entry))?;

@@ -7,6 +7,7 @@ use everturn::campaign::{CampaignError, CampaignWriter, Submission};
 use everturn::layout::{self, LayoutError};
 use everturn::store::Store;
 use everturn::view::{NewMark, Place};
+use everturn_export::{Choices, Export, Format, Part, Style};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -16,7 +17,8 @@ use super::told;
 use super::voice::Voice;
 use super::words::{COMMANDS, Word, understand, usage};
 use crate::error::Error;
-use crate::transcript;
+use crate::target::Existing;
+use crate::{settings, stories};
 
 /// Whether the game goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -266,8 +268,23 @@ impl Game<'_> {
         let unknown = LayoutError::NoSession { id: place.id.clone() };
         let layout = layout::find("campaign").ok_or(unknown)?;
         let reader = layout.open(&self.store, &place)?;
-        match transcript::write(&*reader, &place.id, file) {
-            Ok(turns) => page.say(Look::Plain, format!("{turns} turns are in {}.", file.display())),
+        let summary = layout.summary(&self.store, &place)?;
+        let written = stories::format_of(file).and_then(|format| {
+            // What the dice and the tables did is not part of the story.
+            let mut choices = Choices::usual(format, Style::Rich);
+            choices.set(Part::Tools, format == Format::Json);
+            choices.set(Part::Snapshots, format == Format::Json);
+            let (reader, now) = (&*reader, settings::now());
+            let (mask, template) = (None, None);
+            let export =
+                Export { summary: &summary, reader, choices: &choices, mask, template, now };
+            stories::write_file(&export, format, file, Existing::Kept, Error::from)
+        });
+        match written {
+            Ok(report) => {
+                let said = format!("{} turns are in {}.", report.turns, file.display());
+                page.say(Look::Plain, said);
+            }
             Err(error) => self.refuse(error.to_string(), page),
         }
         Ok(())

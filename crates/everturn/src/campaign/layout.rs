@@ -217,6 +217,15 @@ impl Layout for CampaignLayout {
         Ok(Belongings { scopes, ..Belongings::of(place) })
     }
 
+    fn shelved(&self, place: &Place) -> Option<Place> {
+        let id = SessionId::parse(&place.id).ok().filter(|_| is_archive(place))?;
+        Some(Place { id: place.id.clone(), path: campaign_dir(&id) })
+    }
+
+    fn lasting_name(&self, place: &Place) -> String {
+        place.id.clone()
+    }
+
     fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {
         life::in_trash(store)
     }

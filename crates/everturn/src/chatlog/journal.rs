@@ -65,7 +65,7 @@ impl Base {
         )
     }
 
-    fn parse(tree: &Tree) -> Option<Base> {
+    pub(super) fn parse(tree: &Tree) -> Option<Base> {
         let number = |key: &str| tree.text_at(&["document", key])?.parse().ok();
         let sum = tree.string_at(&["document", "sum"])?;
         let sum = u64::from_str_radix(&sum, 16).ok()?;

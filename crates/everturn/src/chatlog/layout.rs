@@ -13,6 +13,7 @@ use super::check::is_document;
 use super::content::Content;
 use super::create::NewLog;
 use super::error::ChatError;
+use super::follow::follow;
 use super::index::Index;
 use super::life;
 use super::log::ChatLog;
@@ -27,6 +28,7 @@ use crate::disk::Kind as FileKind;
 use crate::finding::{Code, Finding};
 use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain};
 use crate::names::FilePath;
+use crate::overlay::Changes;
 use crate::repairs::Repair;
 use crate::store::{Store, StoreError};
 use crate::tree::Tree;
@@ -226,6 +228,15 @@ impl Layout for ChatLayout {
         let names = vec![place.id.clone(), place.path.flat_name("").as_str().to_owned()];
         let Files { document, journal, index, folded, trash, .. } = files;
         Ok(Belongings { scopes, paths: vec![document, journal, index, folded, trash], names })
+    }
+
+    fn follow(
+        &self,
+        store: &Arc<dyn Store>,
+        root: &FilePath,
+        changes: &mut Changes,
+    ) -> Result<(), LayoutError> {
+        Ok(follow(store, root, changes)?)
     }
 
     fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {

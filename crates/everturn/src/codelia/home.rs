@@ -1,6 +1,6 @@
 //! A home: where its sessions are, what the index says about them, and how they are opened for reading.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -51,6 +51,9 @@ impl Session {
         Mark::from_value(self.row.as_ref()?.own()?.get("log")?)
     }
 }
+
+/// Ids that are looked up once for each session of a list.
+type Ids = HashSet<SessionId, foldhash::fast::RandomState>;
 
 /// The sessions of a home.
 pub(super) struct Sessions {
@@ -151,8 +154,8 @@ impl Home {
     }
 
     /// The ids of the files in a directory that end like this.
-    fn ids(&self, dir: &FilePath, end: &str, findings: &mut Vec<Finding>) -> BTreeSet<SessionId> {
-        let mut ids = BTreeSet::new();
+    fn ids(&self, dir: &FilePath, end: &str, findings: &mut Vec<Finding>) -> Ids {
+        let mut ids = Ids::default();
         for entry in self.listing(dir, findings).entries {
             if entry.kind != Kind::File || entry.name.as_str().ends_with(LINEAGE_END) {
                 continue;
@@ -185,15 +188,19 @@ impl Home {
             findings.push(self.unusable(&error));
             Vec::new()
         });
-        let mut sessions = BTreeMap::new();
-        let add = |sessions: &mut BTreeMap<_, _>, id: SessionId, row: Option<Row>| {
+        let (mut sessions, mut known) = (Vec::new(), Ids::default());
+        let mut add = |id: SessionId, row: Option<Row>| {
             let Ok(log) = self.files.log(&id) else { return };
             let (has_log, has_legacy) = (logs.contains(&id), legacy.contains(&id));
-            sessions.insert(id.clone(), Session { id, log, row, has_log, has_legacy });
+            sessions.push((id.clone(), Session { id, log, row, has_log, has_legacy }));
         };
         for row in rows {
             match SessionId::parse(&row.session_id) {
-                Ok(id) => add(&mut sessions, id, Some(row)),
+                Ok(id) if !logs.contains(&id) && !legacy.contains(&id) && self.is_trashed(&id) => {}
+                Ok(id) => {
+                    known.insert(id.clone());
+                    add(id, Some(row));
+                }
                 Err(reason) => findings.push(Finding {
                     file: self.files.database(),
                     line: None,
@@ -207,11 +214,12 @@ impl Home {
             }
         }
         for id in logs.iter().chain(&legacy) {
-            if !sessions.contains_key(id) {
-                add(&mut sessions, id.clone(), None);
+            if known.insert(id.clone()) {
+                add(id.clone(), None);
             }
         }
-        Sessions { sessions, findings }
+        // Put together at once, which costs less than one after the other.
+        Sessions { sessions: BTreeMap::from_iter(sessions), findings }
     }
 
     /// Looks for one session.
@@ -228,7 +236,7 @@ impl Home {
         };
         let (has_log, has_legacy) = (is_there(&log)?, is_there(&self.files.legacy(id)?)?);
         let row = self.row(id, findings);
-        if !has_log && !has_legacy && row.is_none() {
+        if !has_log && !has_legacy && (row.is_none() || self.is_trashed(id)) {
             return Err(CodeliaError::NoSession { id: id.clone() });
         }
         Ok(Session { id: id.clone(), log, row, has_log, has_legacy })

@@ -120,6 +120,11 @@ pub trait SessionIndex: Send + Sync {
 
     /// Changes the row of a session, while nobody else does.
     fn change(&self, id: &str, change: RowChange<'_>) -> Result<(), IndexError>;
+
+    /// Overwrites what rows said before they were changed.
+    fn forget(&self) -> Result<(), IndexError> {
+        Ok(())
+    }
 }
 
 /// An index that is not kept.

@@ -12,6 +12,7 @@ use super::belongings;
 use super::branch::{self, Made};
 use super::error::CodeliaError;
 use super::home::{Home, Session};
+use super::life;
 use super::log::Mark;
 use super::names::UNKNOWN_TIME;
 use super::repair;
@@ -19,12 +20,12 @@ use super::writer::SessionWriter;
 use crate::archive::Progress;
 use crate::belongings::Belongings;
 use crate::finding::{Code, Finding};
-use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, chain};
+use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain};
 use crate::names::SessionId;
 use crate::repairs::Repair;
 use crate::store::Store;
 use crate::tree::{Kind, Tree};
-use crate::view::{Branch, Evidence, Forking, New, Place, Places, Summary};
+use crate::view::{Branch, Evidence, Forking, New, Place, Places, Staged, Summary, Trashed};
 
 /// The layout of Codelia's sessions.
 #[derive(Debug, Clone, Copy)]
@@ -233,8 +234,42 @@ impl Layout for CodeliaLayout {
         Ok(branch(branch::rewind(&home(store), &SessionId::parse(&place.id)?, turn, now)?))
     }
 
+    fn stage(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        stage: Stage,
+        now: Timestamp,
+        _progress: &mut dyn FnMut(Progress),
+    ) -> Result<Staged, LayoutError> {
+        match stage {
+            Stage::Trash => Ok(life::trash(&home(store), place, now)?),
+            other => Err(self.not_offered(other.doing())),
+        }
+    }
+
+    fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {
+        Ok(life::trashed(store)?)
+    }
+
+    fn restore(&self, store: &Arc<dyn Store>, name: &str) -> Result<Place, LayoutError> {
+        Ok(life::restore(&home(store), name)?)
+    }
+
+    fn purge(&self, store: &Arc<dyn Store>, trashed: &[Trashed]) -> Result<(), LayoutError> {
+        Ok(life::purge(&home(store), trashed)?)
+    }
+
     fn belongings(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Belongings, LayoutError> {
         Ok(belongings::belongings(&home(store), &SessionId::parse(&place.id)?)?)
+    }
+
+    fn retell(&self, store: &Arc<dyn Store>, place: &Place) -> Result<(), LayoutError> {
+        Ok(repair::retell(&home(store), &SessionId::parse(&place.id)?)?)
+    }
+
+    fn forget(&self, store: &Arc<dyn Store>, _: &Place) -> Result<(), LayoutError> {
+        Ok(repair::forget(&home(store))?)
     }
 
     fn repair(

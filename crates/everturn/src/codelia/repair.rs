@@ -21,6 +21,7 @@ use super::writer::last_user_message_in;
 use crate::finding::{Code, Finding};
 use crate::names::{FilePath, SessionId};
 use crate::repairs::{Action, Keeper, Repair, new_place, take_back};
+use crate::scan::Rules;
 use crate::store::read_if_there;
 use crate::tree::Tree;
 
@@ -181,8 +182,33 @@ pub(super) fn undo(home: &Home, id: &SessionId, now: Timestamp) -> Result<Repair
     Ok(done)
 }
 
+/// Tells the index, if there is one, what the log of a session says after texts in it were replaced. What the row says
+/// besides is looked through for secrets, too.
+pub(super) fn retell(home: &Home, id: &SessionId) -> Result<(), CodeliaError> {
+    if home.index()?.is_none() {
+        return Ok(());
+    }
+    tell(home, &home.find(id, &mut Vec::new())?)?;
+    home.index_to_write()?.change(id.as_str(), &mut |row| {
+        let mut row = row?;
+        let masked = |text: &String| Rules::standard().mask(text).0.into_owned();
+        row.meta_json = row.meta_json.as_ref().map(masked);
+        row.last_user_message = row.last_user_message.as_ref().map(masked);
+        Some(row)
+    })?;
+    Ok(())
+}
+
+/// Makes the index forget what its rows said before.
+pub(super) fn forget(home: &Home) -> Result<(), CodeliaError> {
+    if home.index()?.is_some() {
+        home.index_to_write()?.forget()?;
+    }
+    Ok(())
+}
+
 /// Tells the index what the log of a session says.
-fn tell(home: &Home, session: &Session) -> Result<(), CodeliaError> {
+pub(super) fn tell(home: &Home, session: &Session) -> Result<(), CodeliaError> {
     let legacy = match session.has_legacy {
         true => Legacy::read(home, &session.id).ok().map(|legacy| legacy.row),
         false => None,

@@ -28,7 +28,7 @@ pub struct RealDisk {
     root: PathBuf,
     base: facts::Base,
     /// Directories that were found to lie within the root.
-    known_dirs: Mutex<HashSet<Box<str>>>,
+    known_dirs: Mutex<HashSet<Box<str>, foldhash::fast::RandomState>>,
     flushes: Arc<AtomicU64>,
 }
 

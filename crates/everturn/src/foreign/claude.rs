@@ -275,7 +275,7 @@ impl Format for ClaudeCode {
 
     fn glance(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Glance, LayoutError> {
         let survey = || self.survey(store, place);
-        let mut glance = glance::of_lines(self, store, &place.path, survey, look, names)?;
+        let mut glance = glance::of_lines(store, &place.path, survey, look, names)?;
         glance.is_helper = place.id.starts_with("agent-");
         Ok(glance)
     }

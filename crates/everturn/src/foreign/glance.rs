@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::Glance;
 use super::record::{Look, Role};
 use super::survey::{Survey, title};
-use super::{Format, Glance};
 use crate::game::StoreSource;
 use crate::layout::LayoutError;
 use crate::lines::{Item, Scan};
@@ -67,17 +67,15 @@ fn records(bytes: &[u8], file: &FilePath, most: usize) -> Result<Vec<Tree>, Layo
     Ok(records)
 }
 
-/// What is said of a file of lines in a list: all of it if it is short, else what its two ends tell. `title` names a
+/// What is said of a file of lines in a list: all of it if it is short, else what its two ends tell. `name` names a
 /// session by a record that gives it a name.
-pub(super) fn of_lines<F: Format>(
-    format: &F,
+pub(super) fn of_lines(
     store: &Arc<dyn Store>,
     file: &FilePath,
     survey: impl FnOnce() -> Result<Survey, LayoutError>,
     look: impl Fn(&Tree) -> Look,
     name: impl Fn(&Tree) -> Option<String>,
 ) -> Result<Glance, LayoutError> {
-    let _ = format;
     let length = store.stat(file)?.ok_or_else(|| StoreError::Missing { path: file.clone() })?.len;
     if length <= WHOLE {
         return Ok(Glance::of(&survey()?));

@@ -214,7 +214,9 @@ impl<F: Format> Entries<'_, F> {
     fn tell(&mut self, number: u32, turn: u64, node: &Node) -> Result<(), LayoutError> {
         let tree = self.fetch.fetch(node.at)?;
         let id = record_id(self.reader.format, &tree, number);
-        for (place, draft) in (1_u64..).zip(self.reader.format.drafts(&tree)) {
+        let drafts = self.reader.format.drafts(&tree);
+        let tree = self.reader.format.shown(tree);
+        for (place, draft) in (1_u64..).zip(drafts) {
             let Draft { kind, speaker, text, part, .. } = draft;
             // The first entry has the whole record, so that nothing of it is missing and nothing is there twice.
             let raw = part.filter(|_| place > 1).unwrap_or_else(|| tree.clone());

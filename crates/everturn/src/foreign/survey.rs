@@ -57,6 +57,10 @@ pub(super) struct Surveyor {
     calls: HashMap<Key, u32>,
     answers: HashMap<Key, u32>,
     quarantined: u64,
+    /// The newer versions of records that stand apart.
+    newer: HashMap<u32, u32>,
+    /// Records that are told with others and have no node of their own.
+    extra: u64,
     /// Whether the record at hand had to be put right before it could be read.
     was_glued: bool,
     /// Whether the next record shares its line with the one before.
@@ -66,6 +70,8 @@ pub(super) struct Surveyor {
 /// A record while it is looked at.
 pub(super) struct Seen<'a> {
     pub(super) tree: &'a Tree,
+    /// The same as text.
+    pub(super) text: &'a str,
     pub(super) at: At,
     pub(super) line: Option<u64>,
 }
@@ -128,7 +134,7 @@ impl Surveyor {
         self.was_glued = glued;
         let tree = Tree::trusted(text.into(), 0..text.len()).opened();
         let at = At { file, offset, length: record.length };
-        each(self, &Seen { tree: &tree, at, line });
+        each(self, &Seen { tree: &tree, text, at, line });
     }
 
     /// Reports something that cannot be shown.
@@ -222,16 +228,55 @@ impl Surveyor {
         number
     }
 
-    /// The id belongs to this record from now on.
-    pub(super) fn name(&mut self, id: &str, number: u32) {
-        self.ids.insert(Key::of(id), number);
-    }
-
     /// Takes a record out of the lines.
     pub(super) fn set_apart(&mut self, number: u32, name: &'static str) {
         if let Some(node) = self.node(number) {
             node.placing = Placing::Apart(name);
         }
+    }
+
+    /// A record takes the place of an older version of itself.
+    pub(super) fn supersede(&mut self, old: u32, new: u32) {
+        let Some(&before) = self.survey.nodes.get(old as usize) else { return };
+        self.set_apart(old, SUPERSEDED);
+        self.newer.insert(old, new);
+        if let Some(node) = self.node(new) {
+            node.parent = before.parent;
+            node.order = before.order;
+        }
+    }
+
+    /// Counts records that are told with another one.
+    pub(super) fn count_also(&mut self, records: u64) {
+        self.extra += records;
+    }
+
+    /// Keeps something that is part of a record which is counted already.
+    pub(super) fn add_part(&mut self, seen: &Seen<'_>, look: &Look, parent: Parent) -> u32 {
+        let number = self.add(seen, look, parent);
+        if let Some(node) = self.node(number) {
+            node.is_part = true;
+        }
+        number
+    }
+
+    /// The record that stands in a line where this one would: itself, a newer version, or the one before it.
+    fn standing(&self, number: u32) -> Option<u32> {
+        let mut number = number;
+        for _ in 0..=self.survey.nodes.len() {
+            let node = self.survey.nodes.get(number as usize)?;
+            if let Some(&newer) = self.newer.get(&number) {
+                number = newer;
+            } else if node.placing == Placing::Chained {
+                return Some(number);
+            } else {
+                match node.parent {
+                    Parent::Number(before) => number = before,
+                    _ => return None,
+                }
+            }
+        }
+        None
     }
 
     /// Notes which calls are open. Whoever answers may be written before whoever asks.
@@ -257,6 +302,7 @@ impl Surveyor {
     /// Puts the records into lines. The main line ends at `tip`, if that is known.
     pub(super) fn finish(mut self, forks: Forks, tip: Option<u32>) -> Survey {
         let parents = self.parents();
+        let tip = tip.and_then(|tip| self.standing(tip));
         let knot = |(node, parent): (&Node, &Option<u32>)| Knot {
             parent: *parent,
             order: node.order,
@@ -276,7 +322,8 @@ impl Surveyor {
         let is_hidden = |node: &&Node| matches!(node.placing, Placing::Apart(_));
         let repaired = records.clone().filter(|node| node.is_repaired).count() as u64;
         let (count, hidden) = (records.clone().count(), records.filter(is_hidden).count());
-        self.survey.counts = Counts::of(count as u64, repaired, self.quarantined, hidden as u64);
+        self.survey.counts =
+            Counts::of(count as u64 + self.extra, repaired, self.quarantined, hidden as u64);
         self.survey
     }
 
@@ -291,7 +338,7 @@ impl Surveyor {
             let parent = match node.parent {
                 _ if node.placing != Placing::Chained => None,
                 Parent::Nobody => None,
-                Parent::Number(number) => Some(number),
+                Parent::Number(number) => self.standing(number),
                 Parent::Of(key) => self.ids.get(&key).copied().or_else(|| {
                     dangling.push(number);
                     before.as_deref().copied().flatten()

@@ -32,6 +32,7 @@ fn is_passed_over(name: &str) -> bool {
 pub(super) fn walk(
     store: &Arc<dyn Store>,
     depth: usize,
+    enters: impl Fn(&FilePath) -> bool,
     fits: impl Fn(&FilePath) -> Fit,
 ) -> Result<Walked, LayoutError> {
     let mut walked = Walked::default();
@@ -58,10 +59,10 @@ pub(super) fn walk(
         for entry in listing.entries {
             let path = dir.join(&entry.name);
             match entry.kind {
-                Kind::Dir
-                    if level < depth && !entry.linked && !is_passed_over(entry.name.as_str()) =>
-                {
-                    waiting.push((path, level + 1));
+                Kind::Dir if level < depth && !entry.linked => {
+                    if !is_passed_over(entry.name.as_str()) && enters(&path) {
+                        waiting.push((path, level + 1));
+                    }
                 }
                 Kind::File => match fits(&path) {
                     Fit::No => {}

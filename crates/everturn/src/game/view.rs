@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use super::error::GameError;
 use super::files::{Files, names};
+use super::follow::follow;
 use super::log::StoreSource;
 use super::meta::{Meta, NewSession};
 use super::names::{Document, Log, SESSIONS, Status, archive, below};
@@ -24,6 +25,7 @@ use crate::finding::{Code, Finding};
 use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain};
 use crate::lines::{Item, Scan};
 use crate::names::{FilePath, SessionId};
+use crate::overlay::Changes;
 use crate::repairs::Repair;
 use crate::store::{Store, StoreError, read_if_there};
 use crate::tree::{Kind, Slice, Tree};
@@ -221,6 +223,24 @@ impl Layout for GameLayout {
             Status::ALL.iter().map(|status| status.session(&id)).collect();
         scopes.push(archive(&id)?);
         Ok(Belongings { scopes, ..Belongings::of(place) })
+    }
+
+    fn shelved(&self, place: &Place) -> Option<Place> {
+        let id = SessionId::parse(&place.id).ok().filter(|_| is_archive(place))?;
+        Some(Place { id: place.id.clone(), path: Status::Completed.session(&id) })
+    }
+
+    fn lasting_name(&self, place: &Place) -> String {
+        place.id.clone()
+    }
+
+    fn follow(
+        &self,
+        store: &Arc<dyn Store>,
+        root: &FilePath,
+        changes: &mut Changes,
+    ) -> Result<(), LayoutError> {
+        Ok(follow(store, root, changes)?)
     }
 
     fn trashed(&self, store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {

@@ -3,16 +3,24 @@
 /// How many bytes are looked at together; the compiler turns the loop over them into vector code.
 const BLOCK: usize = 32;
 
+/// How many bytes are looked at together where the first one must be near.
+const NEAR: usize = 8;
+
 /// The index of the first byte for which `matters` holds, or the length.
 pub(crate) fn find(bytes: &[u8], matters: impl Fn(u8) -> bool) -> usize {
-    let (blocks, _) = bytes.as_chunks::<BLOCK>();
-    let quiet = blocks
-        .iter()
-        .take_while(|block| !block.iter().fold(false, |seen, &byte| seen | matters(byte)))
-        .count()
-        * BLOCK;
-    let rest = bytes.get(quiet..).unwrap_or_default();
-    quiet + rest.iter().position(|&byte| matters(byte)).unwrap_or(rest.len())
+    let far = quiet::<BLOCK>(bytes, &matters);
+    let rest = bytes.get(far..).unwrap_or_default();
+    let near = quiet::<NEAR>(rest, &matters);
+    let rest = rest.get(near..).unwrap_or_default();
+    far + near + rest.iter().position(|&byte| matters(byte)).unwrap_or(rest.len())
+}
+
+/// How many bytes at the beginning do not matter, counted in whole blocks.
+fn quiet<const SIZE: usize>(bytes: &[u8], matters: &impl Fn(u8) -> bool) -> usize {
+    let (blocks, _) = bytes.as_chunks::<SIZE>();
+    let is_quiet =
+        |block: &&[u8; SIZE]| !block.iter().fold(false, |seen, &byte| seen | matters(byte));
+    blocks.iter().take_while(is_quiet).count() * SIZE
 }
 
 /// The index after the last byte for which `matters` holds, or 0.

@@ -253,7 +253,7 @@ impl Scanner {
     /// Passes the ordinary bytes of a string, and its closing quote or a backslash.
     #[inline]
     fn text<V: Visit>(&mut self, rest: &[u8], place: u64, visit: &mut V) -> Result<usize, Reason> {
-        let run = find(rest, |byte| byte < 0x20 || byte == b'"' || byte == b'\\');
+        let run = find(rest, |byte| (byte < 0x20) | (byte == b'"') | (byte == b'\\'));
         match rest.get(run) {
             None => Ok(run),
             Some(b'"') => {

@@ -21,10 +21,21 @@ pub(crate) fn take_back(
     scopes: &[FilePath],
     now: Timestamp,
 ) -> Result<Repair, RepairError> {
-    let (trash, _) = newest(store, id, scopes)?;
+    take_back_done(store, id, scopes, "repair", now)
+}
+
+/// Takes back the newest thing that was `done` to a session, as [`take_back`] does.
+pub(crate) fn take_back_done(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    scopes: &[FilePath],
+    done: &str,
+    now: Timestamp,
+) -> Result<Repair, RepairError> {
+    let (trash, _) = newest(store, id, scopes, done)?;
     let writer = store.lock(&[scopes, std::slice::from_ref(&trash)].concat())?;
     // It may have been taken back before the lock was there.
-    let done = match newest(store, id, scopes) {
+    let done = match newest(store, id, scopes, done) {
         Ok((again, record)) if again == trash => put_back(store, &trash, record, &*writer, now),
         Ok(_) => Err(nothing(id)),
         Err(error) => Err(error),
@@ -48,6 +59,7 @@ fn newest(
     store: &Arc<dyn Store>,
     id: &SessionId,
     scopes: &[FilePath],
+    done: &str,
 ) -> Result<(FilePath, Record), RepairError> {
     let mut found: Option<(String, FilePath, Record)> = None;
     let listing = match store.list(&trash_dir()) {
@@ -56,7 +68,7 @@ fn newest(
     };
     for entry in listing.entries {
         let (place, name) = (trash_dir().join(&entry.name), entry.name.to_string());
-        if !name.contains(&format!("-{id}-repair")) {
+        if !name.contains(&format!("-{id}-{done}")) {
             continue;
         }
         let file = below(&place, RECORD);

@@ -204,8 +204,10 @@ fn sign(bytes: &[u8], from: usize) -> Option<(usize, Sign)> {
 fn in_placeholder(bytes: &[u8], at: usize) -> bool {
     let from = at.saturating_sub(48);
     let near = bytes.get(from..bytes.len().min(at + 7)).unwrap_or_default();
-    let open = near.windows(8).rposition(|window| window == b"[secret:");
-    open.is_some_and(|open| !near.get(open..at - from).unwrap_or_default().contains(&b']'))
+    let is_open = |it: &[u8]| it.ends_with(b"secret:") && matches!(it.first(), Some(b'[' | b'('));
+    let open = near.windows(8).rposition(is_open);
+    let closed = |byte: &u8| matches!(byte, b']' | b')');
+    open.is_some_and(|open| !near.get(open..at - from).unwrap_or_default().iter().any(closed))
 }
 
 /// The value that begins here, without its quotes, and whether it had some.

@@ -26,7 +26,11 @@ pub(super) fn check(bytes: &[u8], start: Range<usize>) -> Option<Hit> {
     let (body, end) = match closed {
         Some(at) => (rest.get(..at)?, from + at + closing.len()),
         None => {
-            let end = run_end(bytes, from, REACH / 2, is_inside);
+            let mut end = run_end(bytes, from, REACH / 2, is_inside);
+            // A backslash at the end belongs to the quote behind it.
+            while bytes.get(end - 1) == Some(&b'\\') {
+                end -= 1;
+            }
             (bytes.get(from..end)?, end)
         }
     };

@@ -296,6 +296,13 @@ impl Store for FileStore {
         Ok(Box::new(self.lock_files(scopes)?))
     }
 
+    fn scour(&self) -> Result<(), StoreError> {
+        if self.shared.holder.is_none() {
+            return Err(StoreError::ReadOnly);
+        }
+        locked(&self.shared.core).scour()
+    }
+
     fn local_path(&self, path: &FilePath) -> Result<Option<PathBuf>, StoreError> {
         self.shared.disk.local_path(path).map_err(StoreError::io("find", path))
     }

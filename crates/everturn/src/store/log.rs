@@ -415,6 +415,13 @@ impl Log {
         synced
     }
 
+    /// Writes zeros over records that no longer count, also behind the end of the log's capacity.
+    pub(super) fn erase(&mut self) -> io::Result<()> {
+        self.capacity = self.capacity.max(self.file.stat()?.len);
+        self.fill(RECORDS)?;
+        self.file.sync(Flush::Recycle)
+    }
+
     /// Starts anew: all records so far no longer count.
     ///
     /// The header is safe before any record follows it. Otherwise a power cut could keep a record and lose

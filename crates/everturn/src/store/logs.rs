@@ -125,7 +125,7 @@ impl Core {
         }
     }
 
-    fn needs_replay(&self, number: LogNumber) -> Result<bool, StoreError> {
+    pub(super) fn needs_replay(&self, number: LogNumber) -> Result<bool, StoreError> {
         let history = read_log(&*self.disk, number)?;
         let has_commits = history.map_or(true, |history| history.commits > 0);
         Ok(has_commits || number.was_abandoned(&*self.disk)?)

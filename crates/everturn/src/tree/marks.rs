@@ -113,7 +113,9 @@ fn is_mark(byte: u8) -> bool {
 /// One bit for each byte that `matters`, the lowest for the first.
 #[inline]
 fn bits(block: &[u8; BLOCK], matters: impl Fn(u8) -> bool) -> u64 {
-    let flags = block.map(|byte| u8::from(matters(byte)));
+    // A plain loop over all of them becomes vector code, whoever calls it.
+    let mut flags = [0; BLOCK];
+    flags.iter_mut().zip(block).for_each(|(flag, &byte)| *flag = u8::from(matters(byte)));
     let (eights, _) = flags.as_chunks();
     eights.iter().rev().fold(0, |bits, eight| {
         // The product has the lowest bits of the eight bytes side by side in its highest byte.

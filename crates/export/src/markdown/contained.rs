@@ -31,7 +31,7 @@ pub(super) fn contained(text: &str) -> String {
     if text.len() <= LONGEST {
         for _ in 0..ROUNDS {
             match edits(&text) {
-                Some(edits) if edits.is_empty() => return text,
+                Some(edits) if edits.is_empty() => return text.trim_end().to_owned(),
                 Some(edits) => text = applied(&text, edits),
                 None => break,
             }

@@ -189,6 +189,12 @@ impl SessionIndex for SqliteIndex {
         };
         write().map_err(failed("write"))
     }
+
+    fn forget(&self) -> Result<(), IndexError> {
+        // All rows are written to new pages, and the log of the database is emptied.
+        let sql = "PRAGMA secure_delete = ON; VACUUM; PRAGMA wal_checkpoint(TRUNCATE);";
+        self.locked().execute_batch(sql).map_err(failed("clear"))
+    }
 }
 
 #[cfg(test)]

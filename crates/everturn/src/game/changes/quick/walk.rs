@@ -71,7 +71,7 @@ impl<'l> Walk<'l> {
     /// Passes a string in which nothing is escaped; says where it stands between its quotes.
     pub(super) fn plain(&mut self) -> Option<Range<usize>> {
         self.pass("\"")?;
-        let special = |byte| byte == b'"' || byte == b'\\' || byte < b' ';
+        let special = |byte| (byte == b'"') | (byte == b'\\') | (byte < b' ');
         let span = self.at..self.at + json::find(self.rest().as_bytes(), special);
         self.at = span.end;
         self.pass("\"")?;

@@ -1,0 +1,279 @@
+//! `everturn export`: a session as a file for people.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use everturn::layout::{LayoutError, Reader};
+use everturn::view::Exported;
+use everturn_export::{Choices, Export, ExportError, Format, Part, Report, Style};
+
+use super::Context;
+use super::show::within;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::json::Object;
+use crate::output::{Output, stdout_failed};
+use crate::sessions::{Found, exit_after, report, turn_meant};
+use crate::target::Existing;
+use crate::turns::Turns;
+use crate::{settings, stories};
+
+/// Write a session as text, Markdown, HTML or JSON
+///
+/// Works for every layout. The HTML is one file that needs no network and no scripts, and nothing in the text
+/// ever runs. The JSON is a chat log, which everturn import takes. Without -o the export goes to stdout; a file
+/// is there whole or not at all, and one that exists is not replaced without --force.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn export latest -o story.html
+  everturn export tale --format md --style minimal > tale.md
+  everturn export tale -o two.txt --from 'The temple' --until 'The road'
+  everturn export latest -o talk.html --with thinking,ooc --without tools
+  everturn export tale -o page.html --style custom --template mine.html
+
+The answer with --json and -o:
+  {"session":"tale","format":"html","style":"rich","path":"story.html","turns":40,
+   "entries":120,"bytes":51234,"masked":{"github-token":1},"noted":true}
+  on one line; "noted" says whether the session itself tells of the export"#)]
+pub(crate) struct Args {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    session: String,
+
+    /// The format: txt, md, html or json; otherwise the end of FILE says it
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+
+    /// Where it goes, if not to stdout
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Replace FILE if it exists
+    #[arg(long, requires = "output")]
+    force: bool,
+
+    /// How much stands around the words: minimal, rich or custom
+    #[arg(long, value_name = "STYLE", default_value = "rich")]
+    style: Style,
+
+    /// The template of the custom style
+    #[arg(long, value_name = "FILE")]
+    template: Option<PathBuf>,
+
+    /// Take in: metadata, snapshots, ooc, thinking, tools
+    #[arg(long, value_name = "PARTS", value_delimiter = ',')]
+    with: Vec<Part>,
+
+    /// Leave out: metadata, snapshots, ooc, thinking, tools
+    #[arg(long, value_name = "PARTS", value_delimiter = ',')]
+    without: Vec<Part>,
+
+    /// What one speaker says, and nothing else
+    #[arg(long, value_name = "NAME")]
+    speaker: Option<String>,
+
+    /// Which turns: `N`, `A..B` (both included), `A..` or `..B`
+    #[arg(long, value_name = "RANGE", default_value = "..", hide_default_value = true)]
+    turns: Turns,
+
+    /// Begin at a mark, by its id or name, or at an entry, by its id
+    #[arg(long, value_name = "MARK", conflicts_with = "turns")]
+    from: Option<String>,
+
+    /// End before a mark or an entry
+    #[arg(long, value_name = "MARK", conflicts_with = "turns")]
+    until: Option<String>,
+
+    /// Another way through the session, by its id
+    #[arg(long, value_name = "ID")]
+    branch: Option<String>,
+
+    /// The language of the words, such as `de`
+    #[arg(long, value_name = "TAG")]
+    language: Option<String>,
+}
+
+impl Args {
+    fn format(&self) -> Result<Format, Error> {
+        match (self.format, &self.output) {
+            (Some(format), _) => Ok(format),
+            (None, Some(file)) => stories::format_of(file),
+            (None, None) => Err(Error::new(Exit::Usage, "which format is wanted?")
+                .hint("name one with --format, or a file with -o")),
+        }
+    }
+
+    fn choices(&self, format: Format, reader: &dyn Reader) -> Result<Choices, Error> {
+        let mut choices = Choices::usual(format, self.style);
+        for (parts, wanted) in [(&self.with, true), (&self.without, false)] {
+            for part in parts {
+                choices.set(*part, wanted);
+            }
+        }
+        let mut turns = self.turns;
+        if let Some(name) = &self.from {
+            turns.first = Some(turn_meant(reader, name)?);
+        }
+        if let Some(name) = &self.until {
+            let before = turn_meant(reader, name)?;
+            turns.last = Some(before.saturating_sub(1));
+            if turns.first.is_some_and(|first| first >= before) {
+                let what = format!("there is nothing between the beginning and {name:?}");
+                return Err(Error::new(Exit::Request, what));
+            }
+        }
+        let range = within(&turns, &reader.turns()?)?;
+        if turns.is_bounded() {
+            (choices.first, choices.last) = (Some(*range.start()), Some(*range.end()));
+        }
+        choices.speaker = self.speaker.clone();
+        choices.language = self.language.clone();
+        Ok(choices)
+    }
+
+    fn template(&self) -> Result<Option<(String, String)>, Error> {
+        let Some(path) = &self.template else {
+            return match self.style {
+                Style::Custom => Err(Error::new(Exit::Usage, "the style custom needs a template")
+                    .hint("name the file with --template")),
+                _ => Ok(None),
+            };
+        };
+        if self.style != Style::Custom {
+            return Err(Error::new(Exit::Usage, "a template is for the style custom")
+                .hint("add --style custom"));
+        }
+        let text = String::from_utf8(super::import::read(path)?).map_err(|cause| {
+            Error::new(Exit::Request, format!("{} is not UTF-8", path.display())).caused_by(cause)
+        })?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Some((name, text)))
+    }
+
+    /// The file, unless the export goes to stdout.
+    fn file(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| *path != Path::new("-"))
+    }
+}
+
+fn exported(format: Format, choices: &Choices) -> Exported {
+    Exported {
+        format: format.as_str().to_owned(),
+        style: choices.style.as_str().to_owned(),
+        metadata: choices.metadata,
+        snapshots: choices.snapshots,
+        ooc: choices.ooc,
+    }
+}
+
+/// Notes the export in the session, where there is a place for that. An export without the note is still one.
+fn note(args: &Args, context: &Context, found: &Found, exported: &Exported) -> bool {
+    if !found.layout.notes_exports() || args.branch.is_some() {
+        return false;
+    }
+    let noted = || -> Result<(), Error> {
+        let found = context.find_to_write(&found.root.shown(&found.place.path))?;
+        let store = found.root.store();
+        let done = found.layout.note_export(&store, &found.place, exported, settings::now());
+        done.map_err(|error| found.failed(error))?;
+        found.root.mention_repairs();
+        found.root.close()
+    };
+    match noted() {
+        Ok(()) => true,
+        Err(error) => {
+            Output::status(&format!("the session does not tell of this export: {error}"));
+            false
+        }
+    }
+}
+
+/// Says which secrets were masked.
+fn mention_masked(report: &Report) {
+    let all: u64 = report.masked.values().sum();
+    if all > 0 {
+        let families: Vec<String> =
+            report.masked.iter().map(|(family, count)| format!("{family} {count}")).collect();
+        let secrets =
+            if all == 1 { "1 secret is".to_owned() } else { format!("{all} secrets are") };
+        Output::status(&format!("{secrets} masked: {}", families.join(", ")));
+    }
+}
+
+fn answer(
+    context: &mut Context,
+    session: &str,
+    exported: &Exported,
+    file: &Path,
+    report: &Report,
+    noted: bool,
+) -> Result<(), Stop> {
+    let path = file.display().to_string();
+    let Report { turns, entries, bytes, .. } = report;
+    if context.json {
+        let masked = report.masked.iter();
+        let masked = masked.fold(Object::new(), |all, (family, count)| all.number(family, *count));
+        let object = Object::new()
+            .text("session", session)
+            .text("format", &exported.format)
+            .text("style", &exported.style)
+            .text("path", &path)
+            .number("turns", *turns)
+            .number("entries", *entries)
+            .number("bytes", *bytes)
+            .raw("masked", &masked.close())
+            .raw("noted", if noted { "true" } else { "false" });
+        writeln!(context.out, "{}", object.close())?;
+    } else {
+        writeln!(context.out, "{path}: {entries} entries of {turns} turns, {bytes} bytes")?;
+    }
+    context.out.flush()
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let format = args.format()?;
+    let template = args.template()?;
+    if context.json && args.file().is_none() {
+        return Err(Error::new(Exit::Usage, "--json needs a file for the export")
+            .hint("name one with -o; the answer goes to stdout")
+            .into());
+    }
+    let (found, main) = context.read(&args.session)?;
+    let failed = |error: LayoutError| found.failed(error);
+    let reader = match &args.branch {
+        Some(branch) => main.along(branch).map_err(failed)?,
+        None => main,
+    };
+    let store = found.root.store();
+    let summary = found.layout.summary(&Arc::clone(&store), &found.place).map_err(failed)?;
+    let choices = args.choices(format, &*reader)?;
+    let template = template.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
+    let now = settings::now();
+    let export = Export {
+        summary: &summary,
+        reader: &*reader,
+        choices: &choices,
+        mask: None,
+        template,
+        now,
+    };
+    let done = match args.file() {
+        Some(file) => {
+            let existing = if args.force { Existing::Replaced } else { Existing::Kept };
+            stories::write_file(&export, format, file, existing, failed)?
+        }
+        None => match stories::write(&export, format, &mut context.out) {
+            Ok(done) => done,
+            Err(ExportError::Write(cause)) => return Err(stdout_failed(cause)),
+            Err(error) => return Err(stories::failed(error, failed).into()),
+        },
+    };
+    context.out.flush()?;
+    if let Some(file) = args.file() {
+        let exported = exported(format, &choices);
+        let noted = note(args, context, &found, &exported);
+        answer(context, &found.place.id, &exported, file, &done, noted)?;
+    }
+    report(&done.findings);
+    mention_masked(&done);
+    Ok(exit_after(&done.findings))
+}

@@ -1,0 +1,51 @@
+//! `everturn pin`: sessions that are to stay.
+
+use everturn::retention::{pin, pins};
+
+use super::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::json::Object;
+use crate::output::Output;
+use crate::settings;
+
+/// Say that a session is to stay, or list those
+///
+/// `everturn retention` never moves a session to the trash that is pinned. A pin is kept beside the session, below
+/// .everturn/pins, and survives pausing, completing and archiving.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn pin session-abc123
+  everturn pin
+
+With --json, one per line:
+  {"session":"session-abc123","layout":"game","time":"…"}"#)]
+pub(crate) struct Args {
+    /// The session; without one, the pins are listed
+    session: Option<String>,
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    if let Some(session) = &args.session {
+        let found = context.find_to_write(session)?;
+        let store = found.root.store();
+        let is_new = pin(&store, found.layout, &found.place, settings::now());
+        let is_new = is_new.map_err(|error| found.failed(error))?;
+        drop(store);
+        let id = found.place.id.clone();
+        found.root.close()?;
+        let outcome = if is_new { "is pinned" } else { "was pinned already" };
+        Output::status(&format!("{id} {outcome}"));
+        return Ok(Exit::Fine);
+    }
+    let root = context.open_root()?;
+    for pin in pins(&root.store()).map_err(Error::from)? {
+        if context.json {
+            let object = Object::new().text("session", &pin.session).text("layout", &pin.layout);
+            writeln!(context.out, "{}", object.time("time", pin.time).close())?;
+        } else {
+            writeln!(context.out, "{}", pin.session)?;
+        }
+    }
+    Ok(Exit::Fine)
+}

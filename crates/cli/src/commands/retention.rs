@@ -1,0 +1,151 @@
+//! `everturn retention`: which sessions need not stay.
+
+use everturn::retention::{self, Applied, Choice, Plan, Policy};
+use serde_json::json;
+
+use super::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::{consent, settings};
+
+/// Move sessions to the trash that need not stay
+///
+/// By when they were last active, how many there are, and how much room they take. When a session was last active
+/// is what its records say, never the times of files. `plan` says why each session would go, and changes nothing;
+/// `apply` moves them to the trash, from which `everturn restore` takes them out. Nothing is deleted: only
+/// `everturn purge` does that. Sessions that are pinned stay, and so do those that do not say when they were active.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn retention plan --days 90
+  everturn retention apply --days 365 --count 500 --yes
+  everturn retention plan --bytes 5000000000 --json
+
+With --json, one session per line; `apply` adds "trashed" and "note":
+  {"session":"…","layout":"game","path":"…","active":"…","bytes":1234,"pinned":false,"goes":true,"why":["…"]}"#)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Say which sessions would go, and why
+    Plan(Rules),
+    /// Move them to the trash
+    Apply(Rules),
+}
+
+#[derive(Debug, clap::Args)]
+struct Rules {
+    /// Sessions that were not active for more than so many days go
+    #[arg(long, value_name = "N")]
+    days: Option<u32>,
+
+    /// Only so many sessions stay, the last active ones
+    #[arg(long, value_name = "N")]
+    count: Option<usize>,
+
+    /// Only so many bytes stay
+    #[arg(long, value_name = "N")]
+    bytes: Option<u64>,
+
+    /// Do it without asking; for apply
+    #[arg(long)]
+    yes: bool,
+}
+
+fn policy(rules: &Rules) -> Result<Policy, Error> {
+    let policy = Policy { days: rules.days, count: rules.count, bytes: rules.bytes };
+    if policy.is_empty() {
+        let error = Error::new(Exit::Request, "there is no rule by which sessions could go");
+        return Err(error.hint("give --days N, --count N or --bytes N"));
+    }
+    Ok(policy)
+}
+
+fn document(choice: &Choice, applied: Option<&Applied>) -> String {
+    let it = &choice.candidate;
+    let mut value = json!({
+        "session": it.place.id, "layout": it.layout, "path": it.place.path.as_str(),
+        "active": it.active.map(|time| time.to_string()), "bytes": it.bytes, "pinned": it.pinned,
+        "goes": choice.goes, "why": choice.why,
+    });
+    if let (Some(applied), Some(object)) = (applied, value.as_object_mut()) {
+        object.insert("trashed".to_owned(), json!(applied.trashed));
+        object.insert("note".to_owned(), json!(applied.note));
+    }
+    value.to_string()
+}
+
+fn print(context: &mut Context, plan: &Plan) -> Result<(), Stop> {
+    for choice in &plan.choices {
+        if context.json {
+            writeln!(context.out, "{}", document(choice, None))?;
+        } else if choice.goes || choice.candidate.pinned {
+            let word = if choice.goes { "goes" } else { "stays" };
+            let why = choice.why.join("; ");
+            writeln!(context.out, "{}: {word}: {why}", choice.candidate.place.id)?;
+        }
+    }
+    context.out.flush()?;
+    let (count, bytes) = plan
+        .chosen()
+        .fold((0_u64, 0_u64), |(count, bytes), choice| (count + 1, bytes + choice.candidate.bytes));
+    let all = plan.choices.len();
+    Output::status(&format!("{count} of {all} sessions, {bytes} bytes"));
+    Ok(())
+}
+
+fn apply(context: &mut Context, rules: &Rules) -> Result<Exit, Stop> {
+    let policy = policy(rules)?;
+    let root = context.root_to_write()?;
+    let store = root.store();
+    let all = retention::candidates(&store, &context.layouts()).map_err(Error::from)?;
+    let plan = retention::plan(&policy, all, settings::now());
+    if !context.json {
+        print(context, &plan)?;
+    }
+    let count = plan.chosen().count();
+    if count == 0 {
+        return Ok(Exit::Fine);
+    }
+    let question = format!("Move {count} sessions to the trash?");
+    if !consent::given(rules.yes, &question, "nothing was moved")? {
+        return Ok(Exit::Fine);
+    }
+    let mut applied = Vec::new();
+    let done = retention::apply(&store, &plan, settings::now(), |it| applied.push(it));
+    let mut stayed = 0;
+    for it in &applied {
+        stayed += usize::from(it.trashed.is_none());
+        let choice = plan.chosen().find(|choice| choice.candidate == it.candidate);
+        if let (true, Some(choice)) = (context.json, choice) {
+            writeln!(context.out, "{}", document(choice, Some(it)))?;
+        }
+        if let Some(note) = &it.note {
+            Output::status(&format!("{}: {note}", it.candidate.place.id));
+        }
+    }
+    context.out.flush()?;
+    done.map_err(Error::from)?;
+    drop(store);
+    root.close()?;
+    let moved = applied.len() - stayed;
+    Output::status(&format!("{moved} sessions are in the trash, {stayed} stayed"));
+    Ok(if stayed > 0 { Exit::Request } else { Exit::Fine })
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    match &args.what {
+        What::Apply(rules) => apply(context, rules),
+        What::Plan(rules) => {
+            let policy = policy(rules)?;
+            let root = context.open_root()?;
+            let layouts = context.layouts();
+            let all = retention::candidates(&root.store(), &layouts).map_err(Error::from)?;
+            print(context, &retention::plan(&policy, all, settings::now()))?;
+            Ok(Exit::Fine)
+        }
+    }
+}

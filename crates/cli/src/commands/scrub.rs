@@ -1,0 +1,236 @@
+//! `everturn scrub`: secrets are taken out of sessions, and the originals kept until they are purged.
+
+use std::sync::Arc;
+
+use everturn::layout::Layout;
+use everturn::names::FilePath;
+use everturn::scan::{Counts, Rules};
+use everturn::scrub::{self, Scrub, ScrubError};
+use everturn::store::Store;
+use everturn::view::Place;
+use serde_json::json;
+
+use super::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::sessions::Root;
+use crate::{consent, settings};
+
+/// Replace keys, tokens and passwords in sessions by placeholders
+///
+/// In the log, snapshots, checkpoints, archives and indexes of a session, in those of its branches, and in copies
+/// of them in the trash and the quarantine. Checksums are made right again, signatures and everything else stay
+/// byte for byte. The originals are kept below .everturn/trash: --undo puts them back, --purge removes them for
+/// good, with what Everturn's own logs remember. An audit record without the secrets goes to .everturn/audit.
+/// Shows what would be done and asks, unless there is --yes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn scrub --dry-run session-abc123
+  everturn scrub session-abc123
+  everturn scrub --undo session-abc123
+  everturn scrub --all --purge --yes
+
+With --json, one per session:
+  {"session":"…","layout":"game","done":true,"files":[{"file":"…","secrets":{"github-token":1},"placeholders":["…"]}],"followed":["…"],"left":0,"kept":"…","seal":null}"#)]
+pub(crate) struct Args {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    #[arg(value_name = "SESSION", required_unless_present = "all", conflicts_with = "all")]
+    session: Option<String>,
+
+    /// Every session of the root
+    #[arg(long)]
+    all: bool,
+
+    /// Say what would be done, and do nothing
+    #[arg(long, conflicts_with_all = ["undo", "purge"])]
+    dry_run: bool,
+
+    /// Take the last scrub back
+    #[arg(long, conflicts_with = "purge")]
+    undo: bool,
+
+    /// Remove the originals for good, also those of earlier scrubs
+    #[arg(long)]
+    purge: bool,
+
+    /// Do it without asking
+    #[arg(long)]
+    yes: bool,
+}
+
+type Target = (&'static dyn Layout, Place);
+
+fn failed(error: ScrubError) -> Error {
+    match error {
+        ScrubError::Store(error) => error.into(),
+        ScrubError::Name(error) => error.into(),
+        ScrubError::Layout(error) => error.into(),
+        other => Error::new(Exit::Request, other.to_string()),
+    }
+}
+
+/// The root, and the sessions in it with their branches.
+fn targets(args: &Args, context: &Context) -> Result<(Root, Vec<Target>), Error> {
+    if let Some(name) = &args.session {
+        let found = match args.dry_run {
+            true => context.find_to_read(name)?,
+            false => context.find_to_write(name)?,
+        };
+        let (layout, store) = (found.layout, found.root.store());
+        let family = scrub::branches(&store, layout, &found.place)?;
+        return Ok((found.root, family.into_iter().map(|place| (layout, place)).collect()));
+    }
+    let root = if args.dry_run { context.open_root()? } else { context.root_to_write()? };
+    let mut all = Vec::new();
+    for layout in context.layouts() {
+        let places = layout.places(&root.store())?.places;
+        all.extend(places.into_iter().map(|place| (layout, place)));
+    }
+    Ok((root, all))
+}
+
+fn tally(counts: &Counts) -> String {
+    let parts = counts.iter().map(|(family, count)| format!("{count} {family}"));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+fn document(target: &Target, scrub: &Scrub, done: bool) -> String {
+    let files: Vec<_> = scrub
+        .changed
+        .iter()
+        .map(|it| {
+            json!({"file": it.file.as_str(), "secrets": it.counts, "placeholders": it.placeholders})
+        })
+        .collect();
+    let followed: Vec<&str> = scrub.followed.iter().map(FilePath::as_str).collect();
+    let left: usize = scrub.left.iter().map(|(_, count)| count).sum();
+    let seal = scrub.seals.as_ref().map(|(old, new)| json!({"before": old, "after": new}));
+    let (layout, place) = target;
+    json!({
+        "session": place.id, "layout": layout.name(), "done": done, "files": files,
+        "followed": followed, "left": left, "kept": scrub.kept.as_ref().map(FilePath::as_str),
+        "seal": seal,
+    })
+    .to_string()
+}
+
+fn print(context: &mut Context, target: &Target, scrub: &Scrub, done: bool) -> Result<(), Stop> {
+    if context.json {
+        return writeln!(context.out, "{}", document(target, scrub, done));
+    }
+    for changed in &scrub.changed {
+        writeln!(context.out, "{}: {}", changed.file, tally(&changed.counts))?;
+    }
+    for file in &scrub.followed {
+        writeln!(context.out, "{file}: follows from these, and is made right")?;
+    }
+    context.out.flush()?;
+    for (file, count) in &scrub.left {
+        Output::status(&format!("{file}: secrets that stay because they are signed: {count}"));
+    }
+    Ok(())
+}
+
+fn undo(context: &mut Context, root: Root, targets: &[Target]) -> Result<Exit, Stop> {
+    let store = root.store();
+    let mut taken_back = 0;
+    for (layout, place) in targets {
+        match scrub::take_back(&store, *layout, place, settings::now()) {
+            Ok(actions) => {
+                taken_back += 1;
+                for action in &actions {
+                    writeln!(context.out, "{}: {}", action.file, action.what)?;
+                }
+            }
+            // Branches need not have been scrubbed.
+            Err(ScrubError::Back(everturn::repairs::RepairError::Nothing { .. })) => {}
+            Err(error) => return Err(failed(error).into()),
+        }
+    }
+    drop(store);
+    root.close()?;
+    context.out.flush()?;
+    if taken_back == 0 {
+        let what = "there is no scrub that could be taken back";
+        return Err(Error::new(Exit::Request, what).into());
+    }
+    Output::status("the secrets are there again, as they were before");
+    Ok(Exit::Fine)
+}
+
+/// Removes the originals of all scrubs of the sessions, and what is remembered of them.
+fn purge(args: &Args, store: &Arc<dyn Store>, targets: &[Target]) -> Result<(), Error> {
+    let mut doomed = Vec::new();
+    for (layout, place) in targets {
+        let originals = scrub::originals(store, *layout, place).map_err(failed)?;
+        doomed.push((*layout, place, originals));
+    }
+    let (mut count, mut bytes) = (0, 0);
+    for (_, _, originals) in &doomed {
+        count += originals.len();
+        bytes += originals.iter().map(|(_, bytes)| bytes).sum::<u64>();
+    }
+    let question = format!("Remove {count} originals with {bytes} bytes for good?");
+    if !consent::given(args.yes, &question, "the originals stay")? {
+        return Ok(());
+    }
+    for (layout, place, originals) in doomed {
+        scrub::purge(store, layout, place, &originals).map_err(failed)?;
+    }
+    Output::status(&format!("originals that were removed for good: {count}"));
+    Ok(())
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let (root, targets) = targets(args, context)?;
+    if args.undo {
+        return undo(context, root, &targets);
+    }
+    let store = root.store();
+    let (rules, progress) = (Rules::standard(), Progress::new("scrubbing"));
+    let mut plans = Vec::new();
+    for target in &targets {
+        progress.step(&target.1.id);
+        let plan = scrub::plan(&store, target.0, &target.1, rules).map_err(failed)?;
+        plans.push(plan);
+    }
+    progress.finish();
+    let secrets: usize =
+        plans.iter().flat_map(|plan| &plan.changed).flat_map(|it| it.counts.values()).sum();
+    let question = format!("Replace {secrets} secrets?");
+    let is_shown = args.dry_run || !args.yes;
+    if is_shown && !(context.json && !args.dry_run) {
+        for (target, plan) in targets.iter().zip(&plans) {
+            print(context, target, plan, false)?;
+        }
+    }
+    if secrets == 0 {
+        Output::status("no secrets were found that could be replaced");
+    }
+    if args.dry_run {
+        return Ok(Exit::Fine);
+    }
+    if secrets > 0 {
+        if !consent::given(args.yes, &question, "nothing was changed")? {
+            return Ok(Exit::Fine);
+        }
+        for target in &targets {
+            let now = settings::now();
+            let done = scrub::scrub(&store, target.0, &target.1, rules, now).map_err(failed)?;
+            if args.yes || context.json {
+                print(context, target, &done, true)?;
+            }
+            if let Some(kept) = &done.kept {
+                Output::status(&format!("the originals of {} are in {kept}", target.1.id));
+            }
+        }
+    }
+    if args.purge {
+        purge(args, &store, &targets)?;
+    }
+    drop(store);
+    root.close()?;
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,57 @@
+//! `everturn seal`: a chain of hashes over a session, by which any later change is found.
+
+use everturn::seal::seal;
+
+use super::Context;
+use crate::error::Stop;
+use crate::exit::Exit;
+use crate::json::Object;
+use crate::output::Output;
+use crate::settings;
+
+/// Seal a session, so that any later change of it is found
+///
+/// Keeps a chain of hashes over the records beside the session, below .everturn/seals; the session itself is not
+/// touched. `everturn verify` tells whether a record was changed, removed, inserted or moved since. What is
+/// appended later is fine, and sealed by the next seal. Prints the head of the chain: kept elsewhere, it also
+/// shows that the seal itself is the same.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn seal session-abc123
+  everturn verify session-abc123
+
+With --json:
+  {"session":"…","head":"…","entries":120,"changes":340,"added":12,"file":".everturn/seals/…"}"#)]
+pub(crate) struct Args {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    #[arg(value_name = "SESSION")]
+    session: String,
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let found = context.find_to_write(&args.session)?;
+    let store = found.root.store();
+    let sealed = seal(&store, found.layout, &found.place, settings::now());
+    let sealed = sealed.map_err(|error| found.failed(error))?;
+    drop(store);
+    let session = found.place.id.clone();
+    found.root.close()?;
+    if context.json {
+        let object = Object::new()
+            .text("session", &session)
+            .text("head", &sealed.head)
+            .number("entries", sealed.entries)
+            .number("changes", sealed.changes)
+            .number("added", sealed.added)
+            .text("file", sealed.file.as_str());
+        writeln!(context.out, "{}", object.close())?;
+        return Ok(Exit::Fine);
+    }
+    writeln!(context.out, "{}", sealed.head)?;
+    context.out.flush()?;
+    let (entries, changes, added) = (sealed.entries, sealed.changes, sealed.added);
+    Output::status(&format!(
+        "{session} is sealed: {entries} entries, {changes} changes, {added} of them new"
+    ));
+    Ok(Exit::Fine)
+}

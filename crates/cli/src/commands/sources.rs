@@ -1,0 +1,133 @@
+//! `everturn sources`: where sessions are looked for.
+
+use std::path::{Path, PathBuf};
+
+use everturn::layout;
+
+use super::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::json::Object;
+use crate::output::{Output, harmless};
+use crate::sources::{self, Origin, Source};
+
+/// Where sessions are looked for: list, add and remove folders
+///
+/// Everturn's own root, the homes of agents, and the folders of other programs are found where they
+/// usually are. Folders of other programs are only ever read. With --root, only that root is looked at.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn sources list
+  everturn sources add ~/backup/.claude --layout claude-code
+  everturn sources add /srv/tavern/data --name tavern --layout sillytavern
+  everturn sources remove tavern
+
+A source with --json:
+  {"name":"codex","layout":"codex","origin":"usual","path":"/home/ada/.codex","there":true}"#)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// List the sources
+    List,
+    /// Add a folder, or a file that has sessions in it; --layout says whose it is
+    Add {
+        /// The folder
+        path: PathBuf,
+
+        /// What it shall be called; without it, after its layout or its last directory
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+    },
+    /// Take a folder that was added off the list; nothing in it is touched
+    Remove {
+        /// The name of the source
+        name: String,
+    },
+}
+
+fn list(context: &mut Context) -> Result<Exit, Stop> {
+    let sources = context.all_sources()?;
+    let name_width = sources.iter().map(|source| source.name.len()).max().unwrap_or(0);
+    for source in sources {
+        let layout = source.layout.map(|layout| layout.name());
+        let path = source.path.to_string_lossy();
+        let there = source.path.exists();
+        if context.json {
+            let object = Object::new().text("name", &source.name);
+            let object = match layout {
+                Some(layout) => object.text("layout", layout),
+                None => object.raw("layout", "null"),
+            };
+            let object = object.text("origin", source.origin.as_str()).text("path", &path);
+            let line = object.raw("there", if there { "true" } else { "false" }).close();
+            writeln!(context.out, "{line}")?;
+            continue;
+        }
+        let missing = if there { "" } else { "  (not there)" };
+        let line = format!(
+            "{:name_width$}  {:11}  {:5}  {path}{missing}",
+            source.name,
+            layout.unwrap_or("any"),
+            source.origin.as_str()
+        );
+        writeln!(context.out, "{}", harmless(&line).replace('\n', " "))?;
+    }
+    Ok(Exit::Fine)
+}
+
+/// A name that can be a key: small letters, digits and dashes.
+fn key(text: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    text.chars().map(plain).collect::<String>().trim_matches('-').to_owned()
+}
+
+fn add(context: &mut Context, path: &Path, name: Option<&str>) -> Result<Exit, Stop> {
+    let failed = |cause: std::io::Error| {
+        Error::new(Exit::Request, format!("cannot read {}", path.display())).caused_by(cause)
+    };
+    let path = path.canonicalize().map_err(failed)?;
+    let layout = context.layout.as_deref().and_then(layout::find);
+    let last = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let given = name.map(str::to_owned).or_else(|| layout.map(|layout| layout.name().to_owned()));
+    let name = key(&given.or(last).unwrap_or_default());
+    if name.is_empty() {
+        let what = "a source needs a name of letters and digits";
+        return Err(Error::new(Exit::Request, what).hint("--name NAME").into());
+    }
+    let known = context.all_sources()?;
+    if known.iter().any(|source| source.name == name) {
+        let what = format!("there is a source {name} already");
+        return Err(Error::new(Exit::Request, what).hint("choose another with --name NAME").into());
+    }
+    let source = Source { name: name.clone(), path, layout, origin: Origin::Added };
+    sources::change(&name, Some(&source))?;
+    Output::status(&format!("source {name}: {}", source.path.display()));
+    Ok(Exit::Fine)
+}
+
+fn remove(context: &Context, name: &str) -> Result<Exit, Stop> {
+    if sources::change(name, None)? {
+        Output::status(&format!("source {name} is off the list"));
+        return Ok(Exit::Fine);
+    }
+    let usual = context.all_sources()?.iter().any(|source| source.name == name);
+    let what = match usual {
+        true => {
+            format!("source {name} was not added by anybody: it is there because its folder is")
+        }
+        false => format!("there is no source {name:?}"),
+    };
+    Err(Error::new(Exit::Request, what).hint("everturn sources list").into())
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    match &args.what {
+        What::List => list(context),
+        What::Add { path, name } => add(context, path, name.as_deref()),
+        What::Remove { name } => remove(context, name),
+    }
+}

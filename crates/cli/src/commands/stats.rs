@@ -1,0 +1,131 @@
+//! `everturn stats`: what sessions cost.
+
+use everturn::view::{Counts, Spent, Usage};
+
+use super::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::json::Object;
+use crate::output::{Output, harmless};
+use crate::sessions::Access;
+
+/// Count the tokens that sessions cost, by model
+///
+/// Each answer of a model counts once, however many lines repeat what it cost. Without a session, all
+/// sessions of all sources are summed. What a session does not tell is not guessed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn stats latest
+  everturn stats
+  everturn stats --layout codex --json
+
+With --json, one document:
+  {"sessions":1,"told":1,"answers":7,"input":12,"output":953,"cache_read":0,"cache_write":0,
+   "reasoning":0,"cost":null,"models":[{"model":"…","answers":7,…}]}
+  "told" is how many of the sessions say what they cost."#)]
+pub(crate) struct Args {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    session: Option<String>,
+}
+
+fn spent(object: Object, spent: &Spent) -> Object {
+    let object = object
+        .number("answers", spent.answers)
+        .number("input", spent.input)
+        .number("output", spent.output)
+        .number("cache_read", spent.cache_read)
+        .number("cache_write", spent.cache_write)
+        .number("reasoning", spent.reasoning);
+    match spent.cost {
+        Some(cost) => object.raw("cost", &cost.to_string()),
+        None => object.raw("cost", "null"),
+    }
+}
+
+/// What was spent, for people.
+fn line(name: &str, width: usize, spent: &Spent) -> String {
+    let cost = spent.cost.map_or_else(String::new, |cost| format!("  ${cost:.4}"));
+    let line = format!(
+        "{name:width$}  answers {}  input {}  output {}  cache read {}  cache write {}  reasoning {}{cost}",
+        spent.answers,
+        spent.input,
+        spent.output,
+        spent.cache_read,
+        spent.cache_write,
+        spent.reasoning,
+    );
+    harmless(&line).replace('\n', " ")
+}
+
+/// What became of records, for people.
+pub(super) fn counts_line(counts: Counts) -> String {
+    let Counts { read, kept, repaired, quarantined, hidden } = counts;
+    format!(
+        "records: {read} read = {kept} kept + {repaired} repaired + {quarantined} quarantined; \
+         {hidden} aside"
+    )
+}
+
+/// The usage of every session there is, and how many of how many say it.
+fn everything(context: &mut Context) -> Result<(Usage, u64, u64), Error> {
+    let (mut usage, mut told, mut sessions) = (Usage::default(), 0, 0);
+    let roots = context.open_sources(Access::Read)?;
+    for (root, layout, place) in context.candidates(&roots)? {
+        sessions += 1;
+        match layout.open(&root.store(), &place) {
+            Ok(reader) => {
+                if let Some(found) = reader.usage() {
+                    told += 1;
+                    usage.add(&found);
+                }
+            }
+            Err(error) => {
+                let error = Error::from(error).saying(format!("session {}", place.id));
+                Output::status(&error.to_string());
+            }
+        }
+    }
+    Ok((usage, told, sessions))
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let (usage, told, sessions) = match &args.session {
+        None => everything(context)?,
+        Some(name) => {
+            let (_, reader) = context.read(name)?;
+            let usage = reader.usage();
+            let told = u64::from(usage.is_some());
+            (usage.unwrap_or_default(), told, 1)
+        }
+    };
+    if context.json {
+        let models: Vec<String> = usage
+            .models
+            .iter()
+            .map(|(model, cost)| spent(Object::new().text("model", model), cost).close())
+            .collect();
+        let object = Object::new().number("sessions", sessions).number("told", told);
+        let object = spent(object, &usage.total());
+        let line = object.raw("models", &format!("[{}]", models.join(","))).close();
+        writeln!(context.out, "{line}")?;
+        return Ok(Exit::Fine);
+    }
+    let width =
+        usage.models.iter().map(|(model, _)| model.chars().count()).max().unwrap_or(0).max(5);
+    for (model, spent) in &usage.models {
+        writeln!(context.out, "{}", line(model, width, spent))?;
+    }
+    if usage.models.len() > 1 {
+        writeln!(context.out, "{}", line("total", width, &usage.total()))?;
+    }
+    context.out.flush()?;
+    if told == 0 {
+        Output::status(match sessions {
+            1 => "the session does not say what it cost",
+            _ => "no session says what it cost",
+        });
+    } else if sessions > 1 {
+        Output::status(&format!("{told} of {sessions} sessions say what they cost"));
+    }
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,79 @@
+//! `everturn verify`: whether a session is still what was sealed.
+
+use everturn::seal::{Part, Verdict, verify};
+use serde_json::json;
+
+use super::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// Tell whether a session is still what was sealed
+///
+/// Names every record that was changed, removed, inserted or moved since `everturn seal`. What was appended is
+/// counted. Ends with status 3 if something is not as it was. Nothing is written.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn verify session-abc123
+  everturn verify session-abc123 --head 3f0a…
+
+With --json:
+  {"session":"…","head":"…","sealed":460,"appended":2,"time":"…","damages":[{"part":"entry","record":17,"turn":17,"harm":"changed"}]}"#)]
+pub(crate) struct Args {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    #[arg(value_name = "SESSION")]
+    session: String,
+
+    /// The head that `everturn seal` printed, as it was kept elsewhere
+    #[arg(long, value_name = "HEX")]
+    head: Option<String>,
+}
+
+fn document(session: &str, verdict: &Verdict) -> String {
+    let damages: Vec<_> = verdict
+        .damages
+        .iter()
+        .map(|it| {
+            let part = match it.part {
+                Part::Entries => "entry",
+                Part::Changes => "change",
+            };
+            json!({"part": part, "record": it.record, "turn": it.turn, "harm": it.harm.word()})
+        })
+        .collect();
+    json!({
+        "session": session, "head": verdict.head, "sealed": verdict.sealed,
+        "appended": verdict.appended, "time": verdict.time.map(|time| time.to_string()),
+        "damages": damages,
+    })
+    .to_string()
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let found = context.find_to_read(&args.session)?;
+    let (store, session) = (found.root.store(), found.place.id.clone());
+    let verdict = verify(&store, found.layout, &found.place);
+    let verdict = verdict.map_err(|error| found.failed(error))?;
+    let Some(verdict) = verdict else {
+        let seal = context.next_command(&format!("seal {session}"));
+        let error = Error::new(Exit::Request, format!("{session} was never sealed")).hint(seal);
+        return Err(error.into());
+    };
+    if context.json {
+        writeln!(context.out, "{}", document(&session, &verdict))?;
+    } else {
+        for damage in &verdict.damages {
+            writeln!(context.out, "{damage}")?;
+        }
+    }
+    context.out.flush()?;
+    let is_other = args.head.as_ref().is_some_and(|head| *head != verdict.head);
+    let Verdict { sealed, appended, damages, .. } = verdict;
+    let outcome = match (is_other, damages.len()) {
+        (true, _) => "the seal is not the one with this head".to_owned(),
+        (false, 0) => format!("{sealed} records are as they were sealed, {appended} came later"),
+        (false, count) => format!("records that are not as they were sealed: {count}"),
+    };
+    Output::status(&format!("{session}: {outcome}"));
+    Ok(if is_other || !damages.is_empty() { Exit::Findings } else { Exit::Fine })
+}

@@ -1,0 +1,393 @@
+//! Where sessions are looked for: roots that are named, Everturn's own, the homes of agents, and the folders of other
+//! programs.
+//!
+//! Where a program usually keeps its sessions is a table, [`USUAL`]. Folders of others are only ever read.
+
+use std::path::{Path, PathBuf};
+
+use everturn::config::{self, Config};
+use everturn::home;
+use everturn::layout::{self, Layout};
+use everturn::view::Place;
+use serde_json::{Value, json};
+
+use crate::commands::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::sessions::{Access, Root};
+use crate::{homes, settings};
+
+/// A place where sessions are looked for.
+#[derive(Clone)]
+pub(crate) struct Source {
+    /// What it is called in lists and messages.
+    pub(crate) name: String,
+    /// The directory, or a file that has sessions in it.
+    pub(crate) path: PathBuf,
+    /// The only layout that is looked for, if it is known.
+    pub(crate) layout: Option<&'static dyn Layout>,
+    pub(crate) origin: Origin,
+}
+
+/// How a source is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The user named it as the root.
+    Named,
+    /// It is Everturn's own root.
+    Own,
+    /// It is where a program usually keeps its sessions.
+    Usual,
+    /// The user added it.
+    Added,
+}
+
+impl Origin {
+    /// The word that `--json` prints.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Origin::Named => "named",
+            Origin::Own => "own",
+            Origin::Usual => "usual",
+            Origin::Added => "added",
+        }
+    }
+}
+
+/// What a path in the table starts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Base {
+    Home,
+    /// `XDG_DATA_HOME`, or where it usually is.
+    Data,
+    /// `XDG_CONFIG_HOME`, or where it usually is.
+    Config,
+    /// The directory in which the process works.
+    Here,
+}
+
+/// Where a program keeps its sessions.
+struct Usual {
+    layout: &'static str,
+    /// A variable that names the place, and what is below it there. If it is set, nothing else counts.
+    variable: Option<(&'static str, &'static str)>,
+    places: &'static [(Base, &'static str)],
+}
+
+const USUAL: &[Usual] = &[
+    Usual {
+        layout: "claude-code",
+        variable: Some(("CLAUDE_CONFIG_DIR", "")),
+        places: &[(Base::Home, ".claude"), (Base::Config, "claude")],
+    },
+    Usual {
+        layout: "codex",
+        variable: Some(("CODEX_HOME", "")),
+        places: &[(Base::Home, ".codex")],
+    },
+    Usual {
+        layout: "gemini-cli",
+        variable: Some(("GEMINI_CLI_HOME", ".gemini")),
+        places: &[(Base::Home, ".gemini")],
+    },
+    Usual {
+        layout: "sillytavern",
+        variable: Some(("SILLYTAVERN_DATAROOT", "")),
+        places: &[(Base::Home, "SillyTavern/data")],
+    },
+    Usual {
+        layout: "pi",
+        variable: Some(("PI_CODING_AGENT_DIR", "")),
+        places: &[(Base::Home, ".pi/agent")],
+    },
+    Usual { layout: "opencode", variable: None, places: &[(Base::Data, "opencode")] },
+    Usual {
+        layout: "goose",
+        variable: Some(("GOOSE_PATH_ROOT", "data/sessions")),
+        places: &[(Base::Data, "goose/sessions")],
+    },
+    Usual {
+        layout: "aider",
+        variable: Some(("AIDER_CHAT_HISTORY_FILE", "")),
+        places: &[(Base::Here, ".aider.chat.history.md"), (Base::Home, ".aider.chat.history.md")],
+    },
+];
+
+/// What the process was told from outside.
+struct Outside<'a> {
+    variable: &'a dyn Fn(&str) -> Option<String>,
+    here: PathBuf,
+}
+
+impl Outside<'_> {
+    fn absolute(&self, name: &str) -> Option<PathBuf> {
+        (self.variable)(name).map(PathBuf::from).filter(|path| path.is_absolute())
+    }
+
+    fn base(&self, base: Base) -> Option<PathBuf> {
+        let home = || self.absolute("HOME");
+        match base {
+            Base::Home => home(),
+            Base::Data => {
+                self.absolute("XDG_DATA_HOME").or_else(|| Some(home()?.join(".local/share")))
+            }
+            Base::Config => {
+                self.absolute("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")))
+            }
+            Base::Here => Some(self.here.clone()),
+        }
+    }
+
+    /// Every place of the table, whether it is there or not, by the layout that it is for.
+    fn usual(&self) -> Vec<(&'static str, PathBuf)> {
+        let mut found: Vec<(&'static str, PathBuf)> = Vec::new();
+        for usual in USUAL {
+            let named = usual.variable.and_then(|(name, below)| {
+                let base = (self.variable)(name).filter(|value| !value.is_empty())?;
+                Some(joined(&self.here.join(base), below))
+            });
+            let paths: Vec<PathBuf> = match named {
+                Some(path) => vec![path],
+                None => {
+                    let places = usual.places.iter();
+                    places
+                        .filter_map(|(base, below)| Some(joined(&self.base(*base)?, below)))
+                        .collect()
+                }
+            };
+            for path in paths {
+                if !found.iter().any(|(_, known)| *known == path) {
+                    found.push((usual.layout, path));
+                }
+            }
+        }
+        found
+    }
+}
+
+fn joined(base: &Path, below: &str) -> PathBuf {
+    if below.is_empty() { base.to_owned() } else { base.join(below) }
+}
+
+impl Source {
+    /// A directory in which every layout of ours may be.
+    pub(crate) fn own(path: &Path) -> Source {
+        Source { name: "root".to_owned(), path: path.to_owned(), layout: None, origin: Origin::Own }
+    }
+
+    /// The directory that is opened for it.
+    pub(crate) fn dir(&self) -> &Path {
+        let above = self.path.parent().filter(|_| self.path.is_file());
+        above.unwrap_or(&self.path)
+    }
+
+    /// The name of the file that has its sessions, if it is one.
+    pub(crate) fn file_name(&self) -> Option<&str> {
+        self.path.file_name().filter(|_| self.path.is_file())?.to_str()
+    }
+
+    /// Whether a session that was found in its directory belongs to it.
+    pub(crate) fn covers(&self, place: &Place) -> bool {
+        self.file_name().is_none_or(|name| place.path.as_str().split('/').next() == Some(name))
+    }
+
+    /// The layouts to look for, in groups: the next one counts if those before have nothing.
+    pub(crate) fn layouts(&self, context: &Context) -> Vec<Vec<&'static dyn Layout>> {
+        match (self.layout, &context.layout) {
+            (Some(layout), _) => vec![vec![layout]],
+            (None, Some(_)) => vec![context.layouts()],
+            (None, None) if self.origin == Origin::Own => vec![context.layouts()],
+            (None, None) => vec![context.layouts(), layout::FOREIGN.to_vec()],
+        }
+    }
+
+    /// Whether it may have sessions of the layout that was named.
+    fn is_wanted(&self, name: Option<&str>) -> bool {
+        match (self.layout, name) {
+            (_, None) => true,
+            (Some(layout), Some(name)) => layout.name() == name,
+            (None, Some(name)) => {
+                let is_foreign = layout::find(name).is_some_and(|layout| layout.is_foreign());
+                !is_foreign || self.origin == Origin::Added
+            }
+        }
+    }
+}
+
+/// The sources that the user added, as the configuration has them.
+fn added(config: &Config) -> Vec<Source> {
+    let Some(Value::Object(sources)) = config.get("sources") else { return Vec::new() };
+    let source = |(name, value): (String, Value)| {
+        let path = value.get("path").and_then(Value::as_str)?;
+        let layout = value.get("layout").and_then(Value::as_str).and_then(layout::find);
+        Some(Source { name, path: PathBuf::from(path), layout, origin: Origin::Added })
+    };
+    sources.into_iter().filter_map(source).collect()
+}
+
+/// The places where other programs keep their sessions, if they are there.
+pub(crate) fn usual() -> Vec<Source> {
+    let outside = Outside { variable: &settings::variable, here: settings::here() };
+    let mut sources: Vec<Source> = Vec::new();
+    for agent in [("codelia", &home::CODELIA), ("linggen", &home::LINGGEN)] {
+        if let Ok(home) = settings::home(agent.1, None) {
+            let (name, path) = (agent.0.to_owned(), home.state_dir);
+            sources.push(Source {
+                layout: layout::find(agent.0),
+                name,
+                path,
+                origin: Origin::Usual,
+            });
+        }
+    }
+    for (name, path) in outside.usual() {
+        let times = sources.iter().filter(|source| source.name.starts_with(name)).count();
+        let layout = layout::find(name);
+        let name = if times == 0 { name.to_owned() } else { format!("{name}-{}", times + 1) };
+        sources.push(Source { name, path, layout, origin: Origin::Usual });
+    }
+    sources.retain(|source| source.layout.is_some() && source.path.exists());
+    sources
+}
+
+impl Context {
+    /// Every source that is known, wanted or not.
+    pub(crate) fn all_sources(&self) -> Result<Vec<Source>, Error> {
+        let mut sources = vec![Source::own(&homes::root(None, None)?)];
+        sources.extend(usual());
+        if let Some(home) = homes::own() {
+            sources.extend(added(&home.config(&[])?));
+        }
+        Ok(sources)
+    }
+
+    /// Where to look: in the root that was named, otherwise wherever sessions are known to be.
+    pub(crate) fn sources(&self) -> Result<Vec<Source>, Error> {
+        let name = self.layout.as_deref();
+        if let Some(root) = &self.root {
+            return Ok(vec![Source { origin: Origin::Named, ..Source::own(root) }]);
+        }
+        let is_agent = matches!(name, Some("codelia" | "linggen"));
+        if is_agent {
+            return Ok(vec![Source::own(&self.root_dir()?)]);
+        }
+        let mut sources = self.all_sources()?;
+        sources.retain(|source| source.is_wanted(name));
+        if sources.is_empty() {
+            let what =
+                format!("no folder with sessions of {} is known", name.unwrap_or("anything"));
+            return Err(Error::new(Exit::Request, what)
+                .hint("everturn sources add PATH, or name one with --root DIR"));
+        }
+        Ok(sources)
+    }
+
+    /// The roots of all sources, open. One that cannot be opened is told about, unless it is the only one.
+    pub(crate) fn open_sources(&self, access: Access) -> Result<Vec<(Source, Root)>, Error> {
+        let sources = self.sources()?;
+        let is_only = sources.len() == 1;
+        let mut roots = Vec::new();
+        let mut failed = None;
+        for source in sources {
+            let is_own = matches!(source.origin, Origin::Own | Origin::Named);
+            let access = if is_own { access } else { Access::Read };
+            match Root::open(source.dir(), access) {
+                Ok(root) => roots.push((source, root)),
+                Err(error) if is_only => return Err(error),
+                // Whoever has never made a session has no root of their own.
+                Err(error) if source.origin == Origin::Own && !source.path.exists() => {
+                    failed = Some(error);
+                }
+                Err(error) => {
+                    Output::status(&error.saying(format!("source {}", source.name)).to_string());
+                }
+            }
+        }
+        match failed {
+            Some(error) if roots.is_empty() => Err(error),
+            _ => Ok(roots),
+        }
+    }
+}
+
+/// Adds a source to the configuration, or takes one away.
+pub(crate) fn change(name: &str, source: Option<&Source>) -> Result<bool, Error> {
+    let Some(home) = homes::own() else {
+        return Err(Error::new(Exit::Request, "there is no home to keep the list of sources in")
+            .hint("set HOME"));
+    };
+    let file = &home.dirs.config_file;
+    let before = homes::read(file)?;
+    let (schema, place, key) =
+        (home.agent.schema(), file.to_string_lossy(), format!("sources.{name}"));
+    let bytes = match source {
+        Some(source) => {
+            let layout = source.layout.map(|layout| layout.name());
+            let value = json!({"path": source.path.to_string_lossy(), "layout": layout});
+            Some(config::set(schema, &place, before.as_deref(), &key, &value)?)
+        }
+        None => match &before {
+            Some(bytes) => config::remove(schema, &place, bytes, &key)?,
+            None => None,
+        },
+    };
+    let Some(bytes) = bytes else { return Ok(false) };
+    homes::write(file, before.as_deref(), bytes)?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(variables: &[(&str, &str)], layout: &str, expect: &[&str]) {
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let outside = Outside { variable: &variable, here: PathBuf::from("/srv/app") };
+        let found: Vec<PathBuf> = outside
+            .usual()
+            .into_iter()
+            .filter(|(name, _)| *name == layout)
+            .map(|(_, path)| path)
+            .collect();
+        assert_eq!(found, expect.iter().map(PathBuf::from).collect::<Vec<_>>(), "{layout}");
+    }
+
+    #[test]
+    fn every_foreign_layout_is_in_the_table() {
+        let mut named: Vec<&str> = USUAL.iter().map(|usual| usual.layout).collect();
+        let mut known: Vec<&str> = layout::FOREIGN.iter().map(|layout| layout.name()).collect();
+        named.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(named, known);
+    }
+
+    #[test]
+    fn programs_keep_their_sessions_below_the_home_unless_variables_say_otherwise() {
+        let home = ("HOME", "/h");
+        check(&[home], "claude-code", &["/h/.claude", "/h/.config/claude"]);
+        check(&[home, ("CLAUDE_CONFIG_DIR", "/c")], "claude-code", &["/c"]);
+        check(&[home, ("XDG_CONFIG_HOME", "/x")], "claude-code", &["/h/.claude", "/x/claude"]);
+        check(&[home], "codex", &["/h/.codex"]);
+        check(&[home, ("CODEX_HOME", "rel")], "codex", &["/srv/app/rel"]);
+        check(&[home], "gemini-cli", &["/h/.gemini"]);
+        check(&[home, ("GEMINI_CLI_HOME", "/g")], "gemini-cli", &["/g/.gemini"]);
+        check(&[home], "sillytavern", &["/h/SillyTavern/data"]);
+        check(&[("SILLYTAVERN_DATAROOT", "/st")], "sillytavern", &["/st"]);
+        check(&[home], "pi", &["/h/.pi/agent"]);
+        check(&[home, ("PI_CODING_AGENT_DIR", "/p")], "pi", &["/p"]);
+        check(&[home], "opencode", &["/h/.local/share/opencode"]);
+        check(&[home, ("XDG_DATA_HOME", "/d")], "opencode", &["/d/opencode"]);
+        check(&[home, ("XDG_DATA_HOME", "relative")], "opencode", &["/h/.local/share/opencode"]);
+        check(&[home], "goose", &["/h/.local/share/goose/sessions"]);
+        check(&[home, ("GOOSE_PATH_ROOT", "/g")], "goose", &["/g/data/sessions"]);
+        let history = ".aider.chat.history.md";
+        check(&[home], "aider", &[&format!("/srv/app/{history}"), &format!("/h/{history}")]);
+        check(&[("AIDER_CHAT_HISTORY_FILE", "log.md")], "aider", &["/srv/app/log.md"]);
+        check(&[], "codex", &[]);
+    }
+}

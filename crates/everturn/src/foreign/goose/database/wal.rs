@@ -1,0 +1,77 @@
+//! A database and the log that waits beside it, put together as SQLite would see them.
+
+/// What the log begins with; the last bit says in which order the bytes of its sums are.
+const MAGIC: u32 = 0x377f_0682;
+const HEADER: usize = 32;
+const FRAME: usize = 24;
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(*bytes.get(at..at + 4)?.first_chunk()?))
+}
+
+/// The sums of a log, which go on from frame to frame.
+fn sum(bytes: &[u8], big: bool, from: (u32, u32)) -> (u32, u32) {
+    let word = |bytes: &[u8]| {
+        let bytes = bytes.first_chunk::<4>().copied().unwrap_or_default();
+        if big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+    };
+    bytes.chunks_exact(8).fold(from, |(one, two), pair| {
+        let (first, second) = pair.split_at(4);
+        let one = one.wrapping_add(word(first)).wrapping_add(two);
+        let two = two.wrapping_add(word(second)).wrapping_add(one);
+        (one, two)
+    })
+}
+
+/// The pages of a log up to the last change that was finished: their numbers and where they are; and how many pages the
+/// database has then.
+fn finished(log: &[u8]) -> Option<(usize, Vec<(u32, usize)>, u32)> {
+    let magic = number(log, 0).filter(|magic| magic & !1 == MAGIC)?;
+    let (big, page) = (magic & 1 == 1, usize::try_from(number(log, 8)?).ok()?);
+    if !page.is_power_of_two() || page < 512 {
+        return None;
+    }
+    let salts = log.get(16..24)?;
+    let mut sums = sum(log.get(..24)?, big, (0, 0));
+    if (number(log, 24)?, number(log, 28)?) != sums {
+        return None;
+    }
+    let (mut pages, mut done, mut size) = (Vec::new(), 0, 0);
+    let mut at = HEADER;
+    while let Some(frame) = log.get(at..at + FRAME + page) {
+        let (head, content) = frame.split_at(FRAME);
+        sums = sum(content, big, sum(head.get(..8)?, big, sums));
+        let is_ours = head.get(8..16) == Some(salts)
+            && (number(head, 16), number(head, 20)) == (Some(sums.0), Some(sums.1));
+        if !is_ours {
+            break;
+        }
+        pages.push((number(head, 0)?, at + FRAME));
+        let total = number(head, 4)?;
+        if total > 0 {
+            (done, size) = (pages.len(), total);
+        }
+        at += FRAME + page;
+    }
+    pages.truncate(done);
+    Some((page, pages, size))
+}
+
+/// The database with what the log has finished. It no longer says that it has a log.
+pub(super) fn fold(mut database: Vec<u8>, log: &[u8]) -> Vec<u8> {
+    if let Some((page, pages, size)) = finished(log).filter(|(_, pages, _)| !pages.is_empty()) {
+        database.resize((size as usize).saturating_mul(page), 0);
+        for (number, from) in pages {
+            let to = (number as usize).saturating_sub(1).saturating_mul(page);
+            if let (Some(to), Some(from)) =
+                (database.get_mut(to..to.saturating_add(page)), log.get(from..from + page))
+            {
+                to.copy_from_slice(from);
+            }
+        }
+    }
+    if let Some(mode) = database.get_mut(18..20) {
+        mode.fill(1);
+    }
+    database
+}

@@ -1,0 +1,445 @@
+//! OpenCode: a directory with a file for each session, message and part, and the one file to which it exports a session.
+//!
+//! A message and its parts are one record, in the shape in which the program exports them.
+
+use std::sync::Arc;
+
+use super::blocks::{any_time_at, content_text, count_at, price_at};
+use super::element::{Whole, without};
+use super::fetch::{Fetch, Window};
+use super::record::{At, Draft, Look, Parent, Role};
+use super::survey::{Seen, Survey, Surveyor, is_object, title};
+use super::weave::{Forks, Placing};
+use super::{Fit, Format, glance, stem};
+use crate::disk::Kind as Entity;
+use crate::finding::{Code, Finding};
+use crate::layout::LayoutError;
+use crate::names::{FilePath, Name};
+use crate::outline::{flag_at, text_at};
+use crate::store::{Store, StoreError};
+use crate::tree::Tree;
+use crate::view::{Kind, Place, Spent, Usage};
+
+pub(super) struct OpenCode;
+
+/// The directory that holds `session`, `message` and `part`, if a file is that of a session in one.
+fn storage_of(path: &FilePath) -> Option<FilePath> {
+    let project = path.parent()?;
+    let sessions = project.parent()?;
+    let is_session = sessions.name().is_some_and(|name| name.as_str() == "session");
+    sessions.parent().filter(|_| is_session)
+}
+
+/// The JSON files of a directory, by name. A directory that is not there has none.
+fn files(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, LayoutError> {
+    let listing = match store.list(dir) {
+        Ok(listing) => listing,
+        Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let is_json = |name: &Name| name.as_str().ends_with(".json");
+    let entries = listing.entries.into_iter();
+    let files = entries.filter(|entry| entry.kind == Entity::File && is_json(&entry.name));
+    Ok(files.map(|entry| dir.join(&entry.name)).collect())
+}
+
+/// The directories of a directory.
+fn dirs(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, LayoutError> {
+    match store.list(dir) {
+        Ok(listing) => {
+            let entries = listing.entries.into_iter();
+            let dirs = entries.filter(|entry| entry.kind == Entity::Dir);
+            Ok(dirs.map(|entry| dir.join(&entry.name)).collect())
+        }
+        Err(StoreError::Missing { .. }) => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn below(dir: &FilePath, names: &[&str]) -> Result<FilePath, LayoutError> {
+    let names = names.iter().map(|name| Name::parse(name)).collect::<Result<Vec<_>, _>>()?;
+    Ok(names.iter().fold(dir.clone(), |dir, name| dir.join(name)))
+}
+
+/// A document of the directory, or why it cannot be used.
+fn document(
+    store: &Arc<dyn Store>,
+    file: &FilePath,
+) -> Result<Result<Tree, (Code, String)>, LayoutError> {
+    let bytes = store.read(file, 0..u64::MAX)?;
+    Ok(match String::from_utf8(bytes) {
+        Err(error) => Err((Code::NotUtf8, error.to_string())),
+        Ok(text) if text.trim_matches(['\0', ' ', '\n', '\r', '\t']).is_empty() => {
+            Err((Code::EmptyDocument, "there is nothing in it".to_owned()))
+        }
+        Ok(text) => {
+            let tree = Tree::parse(text.trim_start_matches('\u{feff}').trim());
+            tree.map_err(|bad| (Code::BadDocument, format!("not JSON: {bad}")))
+        }
+    })
+}
+
+/// A list of values as one.
+fn list(trees: &[Tree]) -> Tree {
+    let texts: Vec<String> = trees.iter().map(Tree::to_line).collect();
+    Tree::parse(format!("[{}]", texts.join(","))).unwrap_or_else(|_| Tree::null())
+}
+
+/// A message with its parts.
+fn message(info: Tree, parts: &[Tree]) -> Tree {
+    Tree::of_members([("info".to_owned(), info), ("parts".to_owned(), list(parts))])
+}
+
+/// What a tool did: it was called, and perhaps answered.
+fn tool(part: &Tree) -> Vec<Draft> {
+    let name = text_at(part, &["tool"]).unwrap_or_else(|| "tool".to_owned());
+    let id = text_at(part, &["callID"]);
+    let input = part.text_at(&["state", "input"]).unwrap_or_default();
+    let mut drafts = vec![Draft::called("assistant", &name, &input, id.clone()).by(part)];
+    let answer = match text_at(part, &["state", "status"]).as_deref() {
+        Some("completed") => part.at(&["state", "output"]),
+        Some("error") => part.at(&["state", "error"]),
+        _ => None,
+    };
+    if let Some(answer) = answer {
+        drafts.push(Draft::answered(&name, content_text(&answer), id).by(part));
+    }
+    drafts
+}
+
+fn part(role: &str, part: &Tree) -> Vec<Draft> {
+    let kind = text_at(part, &["type"]).unwrap_or_default();
+    let text = |key: &str| text_at(part, &[key]).unwrap_or_default();
+    let draft = match kind.as_str() {
+        "text" if flag_at(part, &["synthetic"]) == Some(true) => {
+            Draft::new(Kind::System, "system", text("text"))
+        }
+        "text" if role == "user" => Draft::new(Kind::User, "user", text("text")),
+        "text" => Draft::new(Kind::Assistant, "assistant", text("text")),
+        "reasoning" => Draft::new(Kind::thinking(), "assistant", text("text")),
+        "tool" => return tool(part),
+        "file" => Draft::new(Kind::Event, role, format!("file {}", text("filename"))),
+        "compaction" => Draft::new(Kind::Event, "system", "context compacted"),
+        "subtask" => Draft::new(Kind::Event, role, format!("task: {}", text("prompt"))),
+        "retry" => Draft::new(Kind::Event, "system", "the model was asked again"),
+        other => Draft::bookkeeping(other, ""),
+    };
+    vec![draft.by(part)]
+}
+
+fn look(record: &Tree) -> Look {
+    let drafts = OpenCode.drafts(record);
+    let asks = drafts.iter().any(|draft| draft.kind == Kind::User);
+    let told = Look::telling(drafts);
+    let role = match text_at(record, &["info", "role"]).as_deref() {
+        Some("user") if asks => Role::Prompt,
+        Some(_) => Role::Message,
+        None => told.role,
+    };
+    let time = any_time_at(record, &["info", "time", "created"]);
+    Look { time, id: OpenCode.id(record), role, ..told }
+}
+
+fn spend(usage: &mut Usage, record: &Tree) {
+    let Some(tokens) = record.at(&["info", "tokens"]).filter(is_object) else { return };
+    let model = text_at(record, &["info", "modelID"]).unwrap_or_else(|| "unknown".to_owned());
+    let reasoning = count_at(&tokens, &["reasoning"]);
+    usage.spend(
+        &model,
+        &Spent {
+            answers: 1,
+            input: count_at(&tokens, &["input"]),
+            output: count_at(&tokens, &["output"]) + reasoning,
+            cache_read: count_at(&tokens, &["cache", "read"]),
+            cache_write: count_at(&tokens, &["cache", "write"]),
+            reasoning,
+            cost: price_at(record, &["info", "cost"]),
+        },
+    );
+}
+
+/// A session while it is read.
+#[derive(Default)]
+struct Talk {
+    last: Option<u32>,
+    /// Where the main line ends, if messages behind that were taken back.
+    tip: Option<Option<u32>>,
+    usage: Usage,
+    named: Option<String>,
+    parent: Option<String>,
+    reverted: Option<String>,
+}
+
+impl Talk {
+    /// What the program says about the session.
+    fn begin(&mut self, surveyor: &mut Surveyor, seen: &Seen<'_>, info: &Tree) {
+        let mut look = Look::telling(vec![Draft::bookkeeping("session", "")]);
+        look.time = any_time_at(info, &["time", "created"]);
+        let number = surveyor.add(seen, &look, Parent::Nobody);
+        if let Some(node) = surveyor.node(number) {
+            node.placing = Placing::Aside;
+        }
+        surveyor.survey.updated =
+            surveyor.survey.updated.max(any_time_at(info, &["time", "updated"]));
+        self.named = text_at(info, &["title"]).and_then(|text| title(&text));
+        self.parent = text_at(info, &["parentID"]);
+        self.reverted = text_at(info, &["revert", "messageID"]);
+    }
+
+    fn keep(&mut self, surveyor: &mut Surveyor, seen: &Seen<'_>) {
+        let look = look(seen.tree);
+        if look.id.is_some() && look.id == self.reverted {
+            self.tip = Some(self.last);
+        }
+        let parent = self.last.map_or(Parent::Nobody, Parent::Number);
+        self.last = Some(surveyor.add(seen, &look, parent));
+        spend(&mut self.usage, seen.tree);
+    }
+
+    fn finish(self, mut surveyor: Surveyor) -> Survey {
+        surveyor.survey.usage = (!self.usage.models.is_empty()).then_some(self.usage);
+        let mut survey = surveyor.finish(Forks::Ways, self.tip.flatten().or(self.last));
+        survey.title = self.named.or(survey.title);
+        survey.parent = self.parent;
+        survey
+    }
+}
+
+fn finding(file: &FilePath, code: Code, message: String) -> Finding {
+    Finding { file: file.clone(), line: None, offset: None, code, message }
+}
+
+/// The parts of a message: those that can be used, and what is wrong with the others.
+fn parts_of(
+    store: &Arc<dyn Store>,
+    storage: &FilePath,
+    message: &str,
+) -> Result<(Vec<Tree>, Vec<Finding>), LayoutError> {
+    let (mut parts, mut findings) = (Vec::new(), Vec::new());
+    for file in files(store, &below(storage, &["part", message])?)? {
+        match document(store, &file)? {
+            Ok(part) => parts.push(part),
+            Err((code, message)) => findings.push(finding(&file, code, message)),
+        }
+    }
+    Ok((parts, findings))
+}
+
+/// Reads messages with their parts from a directory.
+struct Directory {
+    store: Arc<dyn Store>,
+    files: Vec<FilePath>,
+}
+
+impl Fetch for Directory {
+    fn fetch(&mut self, at: At) -> Result<Tree, LayoutError> {
+        let file = self.files.get(at.file as usize).cloned().unwrap_or_default();
+        let changed = || LayoutError::from(StoreError::Changed { file: file.clone() });
+        let tree = document(&self.store, &file)?.map_err(|_| changed())?;
+        if at.length == 0 {
+            return Ok(tree);
+        }
+        let storage = self.files.first().and_then(storage_of).ok_or_else(changed)?;
+        let (parts, _) = parts_of(&self.store, &storage, &stem(&file))?;
+        Ok(message(tree, &parts).opened())
+    }
+}
+
+impl OpenCode {
+    fn directory(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        storage: &FilePath,
+    ) -> Result<Survey, LayoutError> {
+        let mut surveyor = Surveyor::of_file(&place.path);
+        let mut talk = Talk::default();
+        match document(store, &place.path)? {
+            Ok(info) => {
+                let at = At { file: 0, offset: 0, length: 0 };
+                talk.begin(&mut surveyor, &Seen { tree: &info, text: "", at, line: None }, &info);
+            }
+            Err((code, message)) => surveyor.quarantine(finding(&place.path, code, message)),
+        }
+        for file in files(store, &below(storage, &["message", &place.id])?)? {
+            let (parts, findings) = parts_of(store, storage, &stem(&file))?;
+            findings.into_iter().for_each(|finding| surveyor.quarantine(finding));
+            let number = u32::try_from(surveyor.survey.files.len()).unwrap_or(u32::MAX);
+            match document(store, &file)? {
+                Ok(info) => {
+                    surveyor.survey.files.push(file);
+                    let tree = message(info, &parts).opened();
+                    let at = At { file: number, offset: 0, length: 1 };
+                    surveyor.count_also(parts.len() as u64);
+                    talk.keep(&mut surveyor, &Seen { tree: &tree, text: "", at, line: None });
+                }
+                Err((code, what)) => {
+                    surveyor.quarantine(finding(&file, code, what));
+                    self.orphans(
+                        store,
+                        &mut surveyor,
+                        &place.id,
+                        &below(storage, &["part", &stem(&file)])?,
+                    )?;
+                }
+            }
+        }
+        for dir in self.stray(store, storage)? {
+            self.orphans(store, &mut surveyor, &place.id, &dir)?;
+        }
+        Ok(talk.finish(surveyor))
+    }
+
+    /// Directories of parts whose message no session has.
+    fn stray(
+        &self,
+        store: &Arc<dyn Store>,
+        storage: &FilePath,
+    ) -> Result<Vec<FilePath>, LayoutError> {
+        let mut known = std::collections::BTreeSet::new();
+        for session in dirs(store, &below(storage, &["message"])?)? {
+            known.extend(files(store, &session)?.iter().map(stem));
+        }
+        let parts = dirs(store, &below(storage, &["part"])?)?;
+        let is_stray =
+            |dir: &FilePath| dir.name().is_some_and(|name| !known.contains(name.as_str()));
+        Ok(parts.into_iter().filter(is_stray).collect())
+    }
+
+    /// Parts of this session that belong to no message: they are kept, and reported.
+    fn orphans(
+        &self,
+        store: &Arc<dyn Store>,
+        surveyor: &mut Surveyor,
+        session: &str,
+        dir: &FilePath,
+    ) -> Result<(), LayoutError> {
+        for file in files(store, dir)? {
+            let Ok(part) = document(store, &file)? else { continue };
+            if text_at(&part, &["sessionID"]).as_deref() != Some(session) {
+                continue;
+            }
+            let number = u32::try_from(surveyor.survey.files.len()).unwrap_or(u32::MAX);
+            surveyor.survey.files.push(file);
+            let at = At { file: number, offset: 0, length: 0 };
+            let seen = Seen { tree: &part, text: "", at, line: None };
+            let look = Look::telling(self.drafts(&part));
+            let node = surveyor.add(&seen, &look, Parent::Nobody);
+            if let Some(node) = surveyor.node(node) {
+                node.placing = Placing::Aside;
+            }
+            surveyor.repair(
+                node,
+                Code::OrphanPart,
+                "a part of a message that is not there".to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    fn export(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Survey, LayoutError> {
+        let mut surveyor = Surveyor::of_file(&place.path);
+        let mut talk = Talk::default();
+        if let Some(whole) = Whole::read(&mut surveyor, store, 0)?
+            && let Some((tree, text, at)) = whole.part(&whole.span())
+        {
+            let info = tree.at(&["info"]).unwrap_or_else(Tree::null);
+            talk.begin(&mut surveyor, &Seen { tree: &tree, text, at, line: None }, &info);
+            whole.each(Some("messages"), |seen| {
+                let parts = seen.tree.len_at(&["parts"]).unwrap_or(0);
+                surveyor.count_also(parts as u64);
+                talk.keep(&mut surveyor, seen);
+            });
+        }
+        Ok(talk.finish(surveyor))
+    }
+}
+
+impl Format for OpenCode {
+    const NAME: &'static str = "opencode";
+    const DEPTH: usize = 4;
+
+    fn enters(&self, dir: &FilePath) -> bool {
+        let name = dir.name();
+        let name = name.as_ref().map_or("", |name| name.as_str());
+        !matches!(
+            name,
+            "message" | "part" | "session_diff" | "snapshot" | "log" | "bin" | "todo" | "share"
+        )
+    }
+
+    fn fits(&self, path: &FilePath) -> Fit {
+        match storage_of(path) {
+            Some(_) if path.as_str().ends_with(".json") => Fit::Perhaps,
+            None if path.as_str().ends_with(".json") && path.as_str().split('/').count() <= 2 => {
+                Fit::Perhaps
+            }
+            _ => Fit::No,
+        }
+    }
+
+    fn knows(&self, path: &FilePath, head: &glance::Head) -> bool {
+        let text = head.text();
+        let has = |key: &str| text.contains(&format!("\"{key}\""));
+        match storage_of(path) {
+            Some(_) => stem(path).starts_with("ses_") || (has("projectID") && has("directory")),
+            None => has("info") && has("messages") && has("parts") && text.contains("ses_"),
+        }
+    }
+
+    fn places(&self, store: &Arc<dyn Store>, file: &FilePath) -> Result<Vec<Place>, LayoutError> {
+        let mut id = stem(file);
+        if storage_of(file).is_none() {
+            let text = glance::Head::read(store, file)?.text();
+            let found = text.split('"').find(|word| word.starts_with("ses_"));
+            id = found.map_or(id, str::to_owned);
+        }
+        Ok(vec![Place { id, path: file.clone() }])
+    }
+
+    fn survey(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Survey, LayoutError> {
+        match storage_of(&place.path) {
+            Some(storage) => self.directory(store, place, &storage),
+            None => self.export(store, place),
+        }
+    }
+
+    fn fetch(
+        &self,
+        store: &Arc<dyn Store>,
+        files: &[FilePath],
+    ) -> Result<Box<dyn Fetch>, LayoutError> {
+        match files.first().and_then(storage_of) {
+            Some(_) => Ok(Box::new(Directory { store: Arc::clone(store), files: files.to_vec() })),
+            None => Ok(Box::new(Window::new(store, files))),
+        }
+    }
+
+    fn shown(&self, record: Tree) -> Tree {
+        if record.at(&["messages"]).is_some() { without(&record, "messages") } else { record }
+    }
+
+    fn id(&self, record: &Tree) -> Option<String> {
+        text_at(record, &["info", "id"]).or_else(|| text_at(record, &["id"]))
+    }
+
+    fn drafts(&self, record: &Tree) -> Vec<Draft> {
+        if record.at(&["messages"]).is_some() || record.at(&["projectID"]).is_some() {
+            return vec![Draft::bookkeeping("session", "")];
+        }
+        let Some(info) = record.at(&["info"]) else { return part("assistant", record) };
+        let role = text_at(&info, &["role"]).unwrap_or_default();
+        let parts = record.at(&["parts"]).map(|parts| parts.children()).unwrap_or_default();
+        let mut drafts: Vec<Draft> =
+            parts.iter().flat_map(|(_, found)| part(&role, found)).collect();
+        if let Some(error) = info.at(&["error"]).filter(|error| !error.is_null()) {
+            let text = text_at(&error, &["data", "message"]).or_else(|| text_at(&error, &["name"]));
+            let text = format!("error: {}", text.unwrap_or_default());
+            drafts.push(Draft::new(Kind::Event, "system", text).by(&error));
+        }
+        if drafts.is_empty() {
+            drafts.push(Draft::bookkeeping(&role, "a message without parts"));
+        }
+        drafts
+    }
+}

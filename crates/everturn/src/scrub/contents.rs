@@ -1,0 +1,157 @@
+//! Files with placeholders in the place of their secrets.
+
+use std::sync::Arc;
+
+use super::protected::protected;
+use super::{Changed, ScrubError};
+use crate::archive::{Limits, pack, verify};
+use crate::belongings::files_below;
+use crate::layout::{Layout, LayoutError, chain};
+use crate::names::{FilePath, Name};
+use crate::overlay::Changes;
+use crate::scan::{Counts, Hit, Rules};
+use crate::shelved::unpacked;
+use crate::store::{Durability, Expect, Secrecy, Step, Store};
+use crate::sweep::{archive_top, is_vault};
+use crate::tree::Tree;
+
+/// What is to be written, and what was found.
+#[derive(Default)]
+pub(super) struct Work {
+    pub(super) changes: Changes,
+    pub(super) changed: Vec<Changed>,
+    /// Secrets that stay, because they lie in what is signed, by file.
+    pub(super) left: Vec<(FilePath, usize)>,
+}
+
+/// A content without its secrets.
+struct Masked {
+    bytes: Vec<u8>,
+    counts: Counts,
+    placeholders: Vec<String>,
+}
+
+/// Looks through files, and works out what each of them becomes.
+pub(super) fn work_on(
+    store: &Arc<dyn Store>,
+    layout: &dyn Layout,
+    files: &[FilePath],
+    rules: &Rules,
+) -> Result<Work, ScrubError> {
+    let mut work = Work::default();
+    for file in files.iter().filter(|file| !is_vault(file)) {
+        let (masked, left) = match archive_top(file) {
+            Some(top) => archive(store, layout, file, &top, rules)?,
+            None => plain(file, &store.read(file, 0..u64::MAX)?, rules),
+        };
+        if left > 0 {
+            work.left.push((file.clone(), left));
+        }
+        if let Some(Masked { bytes, counts, placeholders }) = masked {
+            work.changed.push(Changed { file: file.clone(), counts, placeholders });
+            work.changes.insert(file.clone(), Some(bytes));
+        }
+    }
+    Ok(work)
+}
+
+/// YAML takes a bracket at the start of a value for a list.
+fn dress(file: &FilePath) -> fn(String) -> String {
+    let is_yaml = [".yaml", ".yml"].iter().any(|end| file.as_str().ends_with(end));
+    match is_yaml {
+        true => |text| format!("({})", text.trim_start_matches('[').trim_end_matches(']')),
+        false => |text| text,
+    }
+}
+
+fn plain(file: &FilePath, bytes: &[u8], rules: &Rules) -> (Option<Masked>, usize) {
+    let mut hits = rules.find_bytes(bytes);
+    let all = hits.len();
+    if all == 0 {
+        return (None, 0);
+    }
+    let kept = protected(bytes);
+    let meets = |hit: &Hit| {
+        kept.iter().any(|range| hit.range.start < range.end && range.start < hit.range.end)
+    };
+    hits.retain(|hit| !meets(hit));
+    let dress = dress(file);
+    hits.retain(|hit| keeps_json(bytes, hit, rules));
+    let left = all - hits.len();
+    if hits.is_empty() {
+        return (None, left);
+    }
+    let mut placeholders: Vec<String> = hits
+        .iter()
+        .map(|hit| rules.placeholder(hit.family, bytes.get(hit.range.clone()).unwrap_or_default()))
+        .collect();
+    placeholders.sort();
+    placeholders.dedup();
+    let (bytes, counts) = rules.replace_by(bytes, &hits, dress);
+    (Some(Masked { bytes, counts, placeholders }), left)
+}
+
+/// Whether a line that is JSON stays JSON without this secret: one that stands where no string is stays.
+fn keeps_json(bytes: &[u8], hit: &Hit, rules: &Rules) -> bool {
+    let is_end = |byte: &u8| *byte == b'\n';
+    let before = bytes.get(..hit.range.start).unwrap_or_default();
+    let start = before.iter().rposition(is_end).map_or(0, |at| at + 1);
+    let after = bytes.get(hit.range.end..).unwrap_or_default();
+    let end = after.iter().position(is_end).map_or(bytes.len(), |at| hit.range.end + at);
+    let line = bytes.get(start..end).unwrap_or_default();
+    let quote = line.iter().take(hit.range.start - start).any(|byte| *byte == b'"');
+    if !quote || !is_json(line) {
+        return true;
+    }
+    let range = hit.range.start - start..hit.range.end - start;
+    let alone = Hit { range, ..hit.clone() };
+    is_json(&rules.replace(line, &[alone]).0)
+}
+
+/// Whether a line is JSON, or a line of a document that is written on many.
+fn is_json(line: &[u8]) -> bool {
+    let Ok(text) = str::from_utf8(line) else { return false };
+    let text = text.trim().trim_end_matches(',');
+    Tree::parse(text).is_ok() || Tree::parse(format!("{{{text}}}")).is_ok()
+}
+
+/// An archive that is packed anew, if something in it changes.
+fn archive(
+    store: &Arc<dyn Store>,
+    layout: &dyn Layout,
+    file: &FilePath,
+    top: &Name,
+    rules: &Rules,
+) -> Result<(Option<Masked>, usize), ScrubError> {
+    let dir = FilePath::root().join(top);
+    let held = unpacked(store, file, top, &dir)?;
+    let mut work = work_on(&held, layout, &files_below(&held, &dir)?, rules)?;
+    let left = work.left.iter().map(|(_, count)| count).sum();
+    if work.changes.is_empty() {
+        return Ok((None, left));
+    }
+    layout.follow(&held, &dir, &mut work.changes)?;
+    let writer = held.lock(&[FilePath::root()])?;
+    let (expect, secrecy) = (Expect::Anything, Secrecy::Usual);
+    let step = |(file, bytes): (FilePath, Option<Vec<u8>>)| match bytes {
+        Some(bytes) => Step::Replace { file, expect, bytes, secrecy },
+        None => Step::Remove { path: file },
+    };
+    writer.commit(work.changes.into_iter().map(step).collect(), Durability::Written)?;
+    writer.release()?;
+    let bad = |error| LayoutError::damaged(format!("{file} cannot be packed: {}", chain(&error)));
+    let limits = Limits::default();
+    let packed = pack(&*held, &dir, top, &limits, &mut |_| {}).map_err(bad)?;
+    verify(&packed.bytes[..], &packed.contents, &limits).map_err(bad)?;
+    let mut counts = Counts::new();
+    let mut placeholders = Vec::new();
+    for changed in work.changed {
+        for (family, count) in changed.counts {
+            *counts.entry(family).or_default() += count;
+        }
+        placeholders.extend(changed.placeholders);
+    }
+    placeholders.sort();
+    placeholders.dedup();
+    Ok((Some(Masked { bytes: packed.bytes, counts, placeholders }), left))
+}

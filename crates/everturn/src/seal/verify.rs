@@ -1,0 +1,206 @@
+//! What became of records since they were sealed.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use jiff::Timestamp;
+
+use super::chain::{Chain, Part, Record, Records, SHORT, short};
+use super::file::Seals;
+
+/// What became of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Harm {
+    /// It says something else.
+    Changed,
+    /// It is gone.
+    Removed,
+    /// It was put between others that were sealed.
+    Inserted,
+    /// It stands in another place.
+    Moved,
+    /// Only the chain as a whole shows it: the seal and the records were both changed.
+    Unlike,
+}
+
+impl Harm {
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Harm::Changed => "changed",
+            Harm::Removed => "removed",
+            Harm::Inserted => "inserted",
+            Harm::Moved => "moved",
+            Harm::Unlike => "unlike the chain",
+        }
+    }
+}
+
+/// A record that is not as it was sealed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// Whether it is an entry or a change.
+    pub part: Part,
+    /// Its number, counted from 1: among those that were sealed, or, if it was inserted, among those that are there.
+    pub record: u64,
+    /// The turn of the record that stands there now.
+    pub turn: Option<u64>,
+    /// What became of it.
+    pub harm: Harm,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Damage { part, record, turn, harm } = self;
+        write!(f, "{part} {record}")?;
+        if let Some(turn) = turn {
+            write!(f, " (turn {turn})")?;
+        }
+        write!(f, " was {}", harm.word())
+    }
+}
+
+/// Whether a session is what was sealed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// The head of the chain that was sealed.
+    pub head: String,
+    /// How many records were sealed.
+    pub sealed: u64,
+    /// How many there are that were not sealed yet.
+    pub appended: u64,
+    /// When it was sealed last.
+    pub time: Option<Timestamp>,
+    /// What is not as it was; nothing if all is well.
+    pub damages: Vec<Damage>,
+}
+
+/// How many damages are told.
+const MOST: usize = 1000;
+
+/// Compares what was sealed with what is there.
+pub(super) fn compare(sealed: &Seals, records: &Records) -> Vec<Damage> {
+    let mut damages = part(Part::Entries, &sealed.chains.entries, &records.entries);
+    damages.extend(part(Part::Changes, &sealed.chains.changes, &records.changes));
+    damages.truncate(MOST);
+    damages
+}
+
+fn part(part: Part, sealed: &Chain, records: &[Record]) -> Vec<Damage> {
+    let mut again = Chain::default();
+    records.iter().take(sealed.shorts.len()).for_each(|record| again.add(record));
+    if again == *sealed {
+        return Vec::new();
+    }
+    let found = differences(part, &sealed.shorts, records);
+    if found.is_empty() {
+        return vec![Damage { part, record: sealed.len(), turn: None, harm: Harm::Unlike }];
+    }
+    found
+}
+
+/// Walks along both lists. What is in one only was removed, inserted or changed; what is in both, elsewhere, was moved.
+fn differences(part: Part, sealed: &[[u8; SHORT]], records: &[Record]) -> Vec<Damage> {
+    let mut left: HashMap<[u8; SHORT], i64> = HashMap::new();
+    for record in records {
+        *left.entry(short(&record.hash)).or_default() += 1;
+    }
+    let mut wanted: HashMap<[u8; SHORT], i64> = HashMap::new();
+    for it in sealed {
+        *wanted.entry(*it).or_default() += 1;
+    }
+    let mut damages = Vec::new();
+    let (mut i, mut j) = (0, 0);
+    while let Some(expect) = sealed.get(i) {
+        if damages.len() >= MOST {
+            break;
+        }
+        let found = records.get(j);
+        let turn = found.map(|record| record.turn);
+        let here = found.map(|record| short(&record.hash));
+        if here == Some(*expect) {
+            take(&mut left, expect);
+            take(&mut wanted, expect);
+            (i, j) = (i + 1, j + 1);
+            continue;
+        }
+        let is_later = left.get(expect).is_some_and(|count| *count > 0);
+        let is_known = here.is_some_and(|here| wanted.get(&here).is_some_and(|count| *count > 0));
+        let mut tell = |record: usize, harm| {
+            damages.push(Damage { part, record: record as u64 + 1, turn, harm });
+        };
+        match (is_later, is_known) {
+            (false, false) if here.is_some() => {
+                tell(i, Harm::Changed);
+                (i, j) = (i + 1, j + 1);
+            }
+            (false, _) => {
+                tell(i, Harm::Removed);
+                i += 1;
+            }
+            (true, false) => {
+                tell(j, Harm::Inserted);
+                j += 1;
+            }
+            (true, true) => {
+                tell(i, Harm::Moved);
+                take(&mut left, expect);
+                i += 1;
+                if let Some(here) = here {
+                    take(&mut wanted, &here);
+                    j += 1;
+                }
+            }
+        }
+    }
+    damages
+}
+
+fn take(counts: &mut HashMap<[u8; SHORT], i64>, it: &[u8; SHORT]) {
+    if let Some(count) = counts.get_mut(it) {
+        *count -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+    use crate::seal::chain::Chains;
+
+    fn records(letters: &str) -> Vec<Record> {
+        let record =
+            |(turn, letter): (u64, u8)| Record { hash: Sha256::digest([letter]).into(), turn };
+        (1..).zip(letters.bytes()).map(record).collect()
+    }
+
+    #[track_caller]
+    fn check(before: &str, after: &str, expect: &[(u64, Harm)]) {
+        let of = |letters| Records { entries: records(letters), changes: Vec::new() };
+        let sealed = Seals { chains: Chains::default().extended(&of(before)), time: None };
+        let damages = compare(&sealed, &of(after));
+        let found: Vec<(u64, Harm)> = damages.iter().map(|it| (it.record, it.harm)).collect();
+        assert_eq!(found, expect, "{before} {after}");
+    }
+
+    #[test]
+    fn every_change_is_found_and_placed() {
+        check("abcd", "abcd", &[]);
+        check("abcd", "abcdef", &[]);
+        check("abcd", "abxd", &[(3, Harm::Changed)]);
+        check("abcd", "abd", &[(3, Harm::Removed)]);
+        check("abcd", "abc", &[(4, Harm::Removed)]);
+        check(
+            "abcd",
+            "",
+            &[(1, Harm::Removed), (2, Harm::Removed), (3, Harm::Removed), (4, Harm::Removed)],
+        );
+        check("abcd", "abxcd", &[(3, Harm::Inserted)]);
+        check("abcd", "xabcd", &[(1, Harm::Inserted)]);
+        check("abcd", "acbd", &[(2, Harm::Moved), (3, Harm::Moved)]);
+        check("aab", "ab", &[(2, Harm::Removed)]);
+        check("", "abc", &[]);
+    }
+}

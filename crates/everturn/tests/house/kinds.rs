@@ -1,0 +1,126 @@
+//! A session of each layout, with something to say.
+
+use std::sync::Arc;
+
+use everturn::disk::sim::SimDisk;
+use everturn::layout::{self, Layout, LayoutError};
+use everturn::names::FilePath;
+use everturn::store::{FileStore, Holder, MemoryStore, Options, Store, StoreError};
+use everturn::tree::Tree;
+use everturn::view::{New, Place};
+use jiff::Timestamp;
+
+/// A layout, and what its sessions are made of. `WORDS` stands for what is said.
+pub(crate) struct Kind {
+    pub(crate) layout: &'static str,
+    pub(crate) id: &'static str,
+    fields: &'static str,
+    turn: &'static str,
+}
+
+pub(crate) const ALL: &[Kind] = &[
+    Kind {
+        layout: "game",
+        id: "session-one",
+        fields: "{}",
+        turn: r#"{"actor":"player","events":[{"type":"discovery","description":"WORDS"}],"changes":[{"scope":"world","deltas":[{"op":"set","path":"found","value":"WORDS"}]}]}"#,
+    },
+    Kind { layout: "campaign", id: "camp_0001", fields: "{}", turn: r#"{"user_input":"WORDS"}"# },
+    Kind {
+        layout: "codelia",
+        id: "one",
+        fields: "{}",
+        turn: r#"{"role":"user","content":"WORDS"}"#,
+    },
+    Kind {
+        layout: "linggen",
+        id: "sess-1",
+        fields: r#"{"project":"/srv/site"}"#,
+        turn: r#"{"content":"WORDS"}"#,
+    },
+    Kind {
+        layout: "chatlog",
+        id: "tale",
+        fields: "{}",
+        turn: r#"{"type":"narrator","text":"WORDS"}"#,
+    },
+];
+
+pub(crate) fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_767_261_600 + second).unwrap()
+}
+
+/// A token that is made here, so that it stands in no source.
+pub(crate) fn token() -> String {
+    format!("gsk_{}", "aB3dE5gH7jK9mN1p".repeat(4).get(..52).unwrap())
+}
+
+impl Kind {
+    pub(crate) fn layout(&self) -> &'static dyn Layout {
+        layout::find(self.layout).unwrap()
+    }
+
+    pub(crate) fn create(&self, store: &Arc<dyn Store>) -> Result<(), LayoutError> {
+        let fields = Tree::parse(self.fields).unwrap();
+        let new = New { fields, ..New::with_id(self.id) };
+        self.layout().create(store, &new, at(0))?.release()
+    }
+
+    pub(crate) fn place_of(
+        &self,
+        store: &Arc<dyn Store>,
+        id: &str,
+    ) -> Result<Option<Place>, LayoutError> {
+        Ok(self.layout().places(store)?.places.into_iter().find(|place| place.id == id))
+    }
+
+    pub(crate) fn place(&self, store: &Arc<dyn Store>) -> Result<Place, LayoutError> {
+        Ok(self.place_of(store, self.id)?.unwrap_or_else(|| panic!("{} is gone", self.id)))
+    }
+
+    pub(crate) fn say(&self, store: &Arc<dyn Store>, words: &str) -> Result<(), LayoutError> {
+        let mut editor = self.layout().edit(store, &self.place(store)?)?;
+        editor.append(&self.turn.replace("WORDS", words), at(1))?;
+        editor.release()
+    }
+
+    /// What the session at a place says, line by line.
+    pub(crate) fn told(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+    ) -> Result<Vec<String>, LayoutError> {
+        let reader = self.layout().open(store, place)?;
+        let mut entries = reader.entries(reader.turns()?)?;
+        let mut told = Vec::new();
+        while let Some(entry) = entries.next() {
+            told.push(entry?.raw.to_line());
+        }
+        Ok(told)
+    }
+}
+
+pub(crate) fn memory() -> Arc<dyn Store> {
+    Arc::new(MemoryStore::new())
+}
+
+pub(crate) fn open(disk: &SimDisk) -> Result<Arc<dyn Store>, StoreError> {
+    let holder = Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
+    let options = Options { log_size: 24 << 10, log_most: 32 << 10, ..Options::new(holder) };
+    Ok(Arc::new(FileStore::open(Arc::new(disk.process()), options)?))
+}
+
+/// The files of a disk whose bytes hold a text, compressed ones unpacked.
+pub(crate) fn holding(disk: &SimDisk, text: &str) -> Vec<FilePath> {
+    let has = |bytes: &[u8]| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+    let holds = |path: &FilePath, bytes: &Vec<u8>| {
+        if path.as_str().ends_with(".gz") {
+            use std::io::Read;
+            let mut plain = Vec::new();
+            flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut plain).unwrap();
+            return has(&plain);
+        }
+        has(bytes)
+    };
+    disk.contents().into_iter().filter(|(path, bytes)| holds(path, bytes)).map(|it| it.0).collect()
+}

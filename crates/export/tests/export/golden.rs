@@ -1,0 +1,69 @@
+//! What is made of a session of every layout, to the letter.
+//!
+//! `EVERTURN_BLESS=1 cargo test -p everturn-export` writes the files anew; read the difference before committing it.
+
+#![expect(clippy::disallowed_methods, reason = "the expected exports are files of the repository")]
+
+use std::fs;
+use std::path::Path;
+
+use everturn_export::{Choices, Format, Style};
+
+use crate::support::{all, chat};
+
+fn check(name: &str, actual: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/export/golden").join(name);
+    if std::env::var_os("EVERTURN_BLESS").is_some() {
+        fs::write(&file, actual).unwrap();
+        return;
+    }
+    let expected = fs::read_to_string(&file).unwrap_or_default();
+    let same = expected.lines().zip(actual.lines()).take_while(|(a, b)| a == b).count();
+    assert!(actual == expected, "{name} differs from line {}:\n{actual}", same + 1);
+}
+
+/// The style and the script stand in files of their own.
+fn without_looks(page: &str) -> String {
+    let mut page = page.to_owned();
+    for (start, end) in [("<style>", "</style>"), ("<script>", "</script>")] {
+        let (from, to) = (page.find(start).unwrap() + start.len(), page.rfind(end).unwrap());
+        page.replace_range(from..to, "…");
+    }
+    let (from, to) = (page.find("style-src").unwrap(), page.find("; base-uri").unwrap());
+    page.replace_range(from..to, "…");
+    page
+}
+
+#[test]
+fn every_layout_is_exported_in_every_format_as_it_was() {
+    for session in all() {
+        for format in Format::ALL {
+            let name = format!("{}.{}", session.summary.layout, format.as_str());
+            let made = session.rich(*format);
+            match format {
+                Format::Html => check(&name, &without_looks(&made)),
+                _ => check(&name, &made),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_minimal_style_is_the_words() {
+    for format in Format::ALL {
+        let made = chat().export(*format, &Choices::usual(*format, Style::Minimal));
+        let made = if *format == Format::Html { without_looks(&made) } else { made };
+        check(&format!("minimal.{}", format.as_str()), &made);
+    }
+}
+
+#[test]
+fn text_is_never_wider_than_eighty_columns() {
+    use unicode_width::UnicodeWidthStr;
+    for session in all() {
+        for line in session.rich(Format::Text).lines() {
+            assert!(line.width() <= 80, "{line:?}");
+            assert_eq!(line, line.trim_end());
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Sessions of every layout, exported in every format.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod again;
+mod browser;
+mod choices;
+mod golden;
+mod hostile;
+mod support;
+mod templates;

@@ -1,0 +1,191 @@
+//! Sessions of every layout, and exports of them.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use everturn::chatlog;
+use everturn::layout::{self, Reader};
+use everturn::store::{MemoryStore, Store};
+use everturn::tree::Tree;
+use everturn::view::{MarkKind, New, NewMark, Place, Summary};
+use everturn_export::{Choices, Export, ExportError, Format, Mask, Report, Style};
+use jiff::Timestamp;
+
+/// So many seconds after the first turn.
+pub(crate) fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_767_261_600 + seconds).unwrap()
+}
+
+/// A session in a store.
+pub(crate) struct Session {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) summary: Summary,
+    pub(crate) reader: Box<dyn Reader>,
+}
+
+impl Session {
+    pub(crate) fn open(store: &Arc<dyn Store>, layout: &str, id: &str) -> Session {
+        let layout = layout::find(layout).unwrap();
+        let place = place(store, layout.name(), id);
+        let summary = layout.summary(store, &place).unwrap();
+        let reader = layout.open(store, &place).unwrap();
+        Session { store: Arc::clone(store), summary, reader }
+    }
+
+    /// What is made of it.
+    pub(crate) fn try_export(
+        &self,
+        format: Format,
+        choices: &Choices,
+        template: Option<(&str, &str)>,
+        mask: Option<&dyn Mask>,
+    ) -> Result<(String, Report), ExportError> {
+        let export = Export {
+            summary: &self.summary,
+            reader: &*self.reader,
+            choices,
+            mask,
+            template,
+            now: at(86_400),
+        };
+        let mut bytes = Vec::new();
+        let report = export.write(format, &mut bytes, &mut |_| ControlFlow::Continue(()))?;
+        assert_eq!(report.bytes, bytes.len() as u64);
+        Ok((String::from_utf8(bytes).unwrap(), report))
+    }
+
+    pub(crate) fn export(&self, format: Format, choices: &Choices) -> String {
+        self.try_export(format, choices, None, None).unwrap().0
+    }
+
+    pub(crate) fn rich(&self, format: Format) -> String {
+        self.export(format, &Choices::usual(format, Style::Rich))
+    }
+}
+
+pub(crate) fn place(store: &Arc<dyn Store>, layout: &str, id: &str) -> Place {
+    let places = layout::find(layout).unwrap().places(store).unwrap().places;
+    places.into_iter().find(|place| place.id == id).unwrap()
+}
+
+pub(crate) fn memory() -> Arc<dyn Store> {
+    Arc::new(MemoryStore::default())
+}
+
+fn mark(kind: MarkKind, name: &str, about: &str, turn: u64) -> NewMark {
+    NewMark {
+        kind,
+        name: name.to_owned(),
+        description: about.to_owned(),
+        turn: Some(turn),
+        entry: None,
+    }
+}
+
+/// A session of a layout with these turns, a minute after each other, and these marks.
+pub(crate) fn session(
+    layout: &str,
+    id: &str,
+    fields: &str,
+    turns: &[&str],
+    marks: &[NewMark],
+) -> Session {
+    let store = memory();
+    let kind = layout::find(layout).unwrap();
+    let new = New { fields: Tree::parse(fields).unwrap(), ..New::with_id(id) };
+    let mut editor = kind.create(&store, &new, at(0)).unwrap();
+    let id = editor.place().id;
+    for (number, turn) in (1..).zip(turns) {
+        match turn.strip_prefix("scene ") {
+            Some(scene) => editor.start_scene(scene, at(60 * number)).unwrap(),
+            None => editor.append(turn, at(60 * number)).unwrap(),
+        };
+    }
+    editor.close(at(3600)).unwrap();
+    for mark in marks {
+        kind.add_mark(&store, &place(&store, layout, &id), mark, at(3600)).unwrap();
+    }
+    Session::open(&store, layout, &id)
+}
+
+pub(crate) fn game() -> Session {
+    let turns = [
+        r#"scene {"sceneId": "scene-market", "type": "social", "description": "The stalls open.",
+            "location": {"id": "m", "name": "The market", "description": "Noise and fruit."}}"#,
+        r#"{"actor": "player", "events": [{"type": "talk", "description": "I ask the *fruit seller* for the way."}]}"#,
+        r#"{"actor": "luna", "events": [{"type": "talk", "description": "Up the hill, and do not look back."}],
+            "deltas": [{"scope": "world", "deltas": [
+                {"op": "set", "path": "npcs.luna.trust", "value": 5},
+                {"op": "set", "path": "npcs.luna.name", "value": "Luna"},
+                {"op": "set", "path": "day", "value": 1}]}]}"#,
+        r#"scene {"sceneId": "scene-temple", "location": {"name": "The temple"}}"#,
+        r#"{"actor": "gm", "events": [{"type": "narrate", "description": "It is dark.\n\nSomething moves."}],
+            "deltas": [{"scope": "world", "deltas": [{"op": "increment", "path": "npcs.luna.trust", "value": 10}]},
+                {"scope": "player", "deltas": [{"op": "set", "path": "hp", "value": 7}]}]}"#,
+        r#"{"actor": "system", "events": [{"type": "save", "description": "The game was saved."}]}"#,
+    ];
+    let marks = [
+        mark(MarkKind::Chapter, "One: Arrivals", "In which a way is asked for.", 1),
+        mark(MarkKind::Bookmark, "before the dark", "", 5),
+    ];
+    session("game", "session-abc123", r#"{"player": {"name": "Vex"}}"#, &turns, &marks)
+}
+
+pub(crate) fn campaign() -> Session {
+    let step = r#"{"tool": "move", "id": "call_1",
+        "args": {"actor_id": "pc_001", "from_area_id": "area_001", "to_area_id": "area_002"}}"#;
+    let second = format!(
+        r#"{{"user_input": "I go through the *small* door.",
+            "assistant_text": "The door closes behind you.", "tool_calls": [{step}]}}"#
+    );
+    let turns = [
+        r#"{"user_input": "I look around.", "assistant_text": "A cold room. It has one door."}"#,
+        second.as_str(),
+    ];
+    let marks = [mark(MarkKind::Chapter, "The door", "", 2)];
+    session("campaign", "camp_0001", "{}", &turns, &marks)
+}
+
+pub(crate) fn codelia() -> Session {
+    let turns = [
+        r#"{"role": "user", "content": "Why does `Vec<String>` not compile? See https://example.org/q."}"#,
+        r#"{"role": "reasoning", "content": "The user forgot an import, I think."}"#,
+        r#"{"role": "assistant", "content": "Let me look.", "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{\"path\":\"src/main.rs\"}"}}]}"#,
+        r#"{"role": "tool", "tool_call_id": "c1", "tool_name": "read", "content": "fn main() {\n    let a: Vec<String>;\n}\n"}"#,
+        r##"{"role": "assistant", "content": "# Answer\n\n1. It *does* compile.\n2. It warns:\n\n```text\nunused variable: `a`\n```\n\n| what | where |\n|---|---|\n| `a` | line 2 |"}"##,
+    ];
+    session("codelia", "3f2a", "{}", &turns, &[])
+}
+
+pub(crate) fn linggen() -> Session {
+    let turns = [
+        r#"{"content": "Please fix the login: now"}"#,
+        r#"{"from_id": "ling", "content": "I look.\n{\"type\":\"tool\",\"tool\":\"Read\",\"args\":{\"path\":\"a.rs\"}}"}"#,
+        r#"{"is_observation": true, "content": "fn main() {}"}"#,
+        r#"{"from_id": "ling", "content": "Done. 日本語も大丈夫です。"}"#,
+    ];
+    let marks = [mark(MarkKind::Decision, "which login", "The old one.", 2)];
+    session("linggen", "sess-1", r#"{"project": "/srv/site"}"#, &turns, &marks)
+}
+
+pub(crate) const CHAT: &str = include_str!("tale.json");
+
+pub(crate) fn chat() -> Session {
+    let store = memory();
+    chatlog::import(&store, CHAT.as_bytes(), None).unwrap();
+    Session::open(&store, "chatlog", "tale")
+}
+
+/// A chat log in which a narrator says these things.
+pub(crate) fn told(texts: &[&str]) -> Session {
+    let turn = |text: &&str| serde_json::json!({"type": "narrator", "text": text}).to_string();
+    let turns: Vec<String> = texts.iter().map(turn).collect();
+    let turns: Vec<&str> = turns.iter().map(String::as_str).collect();
+    session("chatlog", "tale", "{}", &turns, &[])
+}
+
+/// A session of every layout.
+pub(crate) fn all() -> Vec<Session> {
+    vec![game(), campaign(), codelia(), linggen(), chat()]
+}

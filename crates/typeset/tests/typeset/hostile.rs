@@ -1,0 +1,172 @@
+//! Input that is meant to break things, or is merely large.
+
+use std::time::{Duration, Instant};
+
+use everturn_typeset::{
+    Block, Book, Chapter, Front, Marker, Options, Press, Run, Speaker, Style, typeset,
+};
+
+use crate::reader::{Reader, book, front, plain, read};
+
+#[test]
+fn an_empty_book_has_a_page() {
+    let pdf = typeset(&Book::default(), &Options::default()).unwrap();
+    assert_eq!(pdf.pages, 1);
+    Reader::of(&pdf);
+}
+
+#[test]
+fn empty_chapters_and_blocks_do_no_harm() {
+    let empty = Chapter::default();
+    let blocks = vec![
+        plain(""),
+        plain(" \n\t\n "),
+        Block::Paragraph(Vec::new()),
+        Block::Heading { level: 0, text: Vec::new() },
+        Block::Heading { level: 255, text: vec![Run::plain("")] },
+        Block::Speaker(Speaker::default()),
+        Block::Quotation(Vec::new()),
+        Block::Item { depth: 0, marker: Marker::Bullet, text: Vec::new() },
+        Block::Code(String::new()),
+        Block::Code("\n\n\n".into()),
+        Block::Note { label: String::new(), text: Vec::new() },
+    ];
+    let chapters = vec![empty.clone(), Chapter { title: " ".into(), blocks }, empty];
+    let pdf = typeset(&Book { front: front("en"), chapters }, &Options::default()).unwrap();
+    Reader::of(&pdf);
+}
+
+#[test]
+fn a_heading_at_the_end_is_not_lost() {
+    let (_, reader) =
+        read(vec![plain("a"), Block::Heading { level: 1, text: vec![Run::plain("last")] }]);
+    assert!(reader.page(3).contains("last"));
+}
+
+#[test]
+fn controls_neither_reorder_nor_hide_the_text() {
+    let check = |text: &str, expect: &str| {
+        let (_, reader) = read(vec![plain(text)]);
+        let page = reader.page(3);
+        assert!(page.ends_with(expect), "{page:?}");
+    };
+    check("user\u{202e}fdp.exe and more", "userfdp.exe and more");
+    check("a\u{2067}b\u{2066}c d", "abc d");
+    check("\u{1b}[2J\u{7}gone\u{0}", "^[[2J^Ggone^@");
+    check("a\u{e0069}\u{e0067}b", "ab");
+    // In titles, too: they stand in running heads and in the outline.
+    let title = "Du\u{202e}st\u{1b}]0;x".to_owned();
+    let chapters = vec![Chapter { title, blocks: vec![plain("a")] }];
+    let pdf = typeset(&Book { front: front("en"), chapters }, &Options::default()).unwrap();
+    assert_eq!(Reader::of(&pdf).outline()[0].1, "Dust^[]0;x");
+}
+
+#[test]
+fn long_titles_and_names_are_cut_off() {
+    let long = "long ".repeat(100_000);
+    let front = Front {
+        title: long.clone(),
+        subtitle: long.clone(),
+        author: long.clone(),
+        imprint: "line\n".repeat(10_000),
+        ..front("en")
+    };
+    let speaker =
+        Speaker { who: long.clone(), when: long.clone(), kind: long.clone(), turn: Some(u64::MAX) };
+    let blocks = vec![
+        Block::Speaker(speaker),
+        plain(&"word ".repeat(2_000)),
+        Block::Heading { level: 1, text: vec![Run::plain(long.as_str())] },
+        plain("end"),
+    ];
+    let pdf = typeset(
+        &Book { front, chapters: vec![Chapter { title: long, blocks }] },
+        &Options::default(),
+    );
+    let reader = Reader::of(&pdf.unwrap());
+    assert!(reader.outline()[0].1.chars().count() < 300);
+}
+
+#[test]
+fn marks_without_end_and_letters_without_width_do_no_harm() {
+    let (_, reader) = read(vec![
+        plain(&format!("z{}", "\u{36f}".repeat(100_000))),
+        plain(&"\u{200d}".repeat(50_000)),
+        plain(&"👩\u{200d}".repeat(5_000)),
+        plain(&"\u{200b}\u{3000}\u{2003}\u{a0}".repeat(3_000)),
+        plain(&"אב1,".repeat(5_000)),
+        plain(&"\u{fdfa}".repeat(2_000)),
+        plain("end"),
+    ]);
+    assert!(reader.text().contains("end"));
+}
+
+#[test]
+fn lists_may_be_deep_and_numbers_large() {
+    let item = |depth: u8| Block::Item {
+        depth,
+        marker: Marker::Number(u64::MAX),
+        text: vec![Run::plain(format!(
+            "depth{depth} and words that go on for more than a line or two"
+        ))],
+    };
+    let (_, reader) = read((0..=255).map(item).collect());
+    assert!(reader.text().contains("depth255"));
+}
+
+#[test]
+fn a_paragraph_may_have_very_many_styles() {
+    let run = |number: usize| Run {
+        text: "ab ".into(),
+        style: Style {
+            bold: number.is_multiple_of(2),
+            italic: number.is_multiple_of(3),
+            code: number.is_multiple_of(5),
+            link: number.is_multiple_of(7),
+        },
+    };
+    let (pdf, _) = read(vec![Block::Paragraph((0..20_000).map(run).collect())]);
+    assert!(pdf.pages > 20);
+}
+
+/// Makes a book of one large block, and looks at the time that it takes.
+fn large(block: Block, most: Duration) -> (usize, Reader) {
+    let start = Instant::now();
+    let pdf = typeset(&book(vec![block, plain("end")]), &Options::default()).unwrap();
+    assert!(start.elapsed() < most, "{:?}", start.elapsed());
+    let reader = Reader::of(&pdf);
+    assert!(reader.page(pdf.pages).ends_with("end"));
+    (pdf.pages, reader)
+}
+
+#[test]
+fn a_word_of_100_000_letters_is_cut_into_lines() {
+    let (pages, reader) = large(plain(&"x".repeat(100_000)), Duration::from_secs(60));
+    assert!((40..60).contains(&pages), "{pages}");
+    assert_eq!(reader.text().matches('x').count(), 100_000);
+    large(Block::Code("y".repeat(100_000)), Duration::from_secs(60));
+}
+
+#[test]
+fn a_paragraph_of_ten_megabytes_is_set() {
+    let text = "Salt and dust and water. ".repeat(400_000);
+    let (pages, _) = large(plain(&text), Duration::from_secs(300));
+    assert!((4_000..6_000).contains(&pages), "{pages}");
+}
+
+#[test]
+fn a_book_is_taken_block_by_block() {
+    let mut press = Press::new(&front("en"), &Options::default()).unwrap();
+    press.block(&plain("before any chapter"));
+    for number in 0..40 {
+        press.chapter(&format!("Chapter {number}"));
+        for _ in 0..20 {
+            press.block(&plain("Some words that are said, and some more of them after that."));
+        }
+    }
+    let pdf = press.finish().unwrap();
+    let reader = Reader::of(&pdf);
+    assert_eq!(reader.outline().len(), 40);
+    // Title page, two pages of contents, a blank one, the text before, and the chapters.
+    assert_eq!(pdf.pages, 1 + 3 + 1 + 40);
+}

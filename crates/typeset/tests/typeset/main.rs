@@ -1,0 +1,8 @@
+//! Books are made, and the files are read again with another library.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+mod book;
+mod fonts;
+mod hostile;
+mod pages;
+mod reader;
