@@ -19,7 +19,7 @@ fn is_odd(character: char) -> bool {
 /// ```
 /// use everturn_export::visible::visible;
 ///
-/// assert_eq!(visible("a\u{1b}[31mb\r\nc\u{202e}d"), "a␛[31mb\nc‹U+202E›d");
+/// assert_eq!(visible("a\u{1b}[31mb\r\nc\u{202e}d"), "a‹U+001B›[31mb\nc‹U+202E›d");
 /// ```
 #[must_use]
 pub fn visible(text: &str) -> String {
@@ -31,12 +31,6 @@ pub fn visible(text: &str) -> String {
     while let Some(character) = characters.next() {
         match character {
             '\r' if characters.peek() == Some(&'\n') => {}
-            '\0'..='\u{1f}' if is_odd(character) => {
-                // There is a picture for each of these.
-                let picture = char::from_u32(0x2400 + u32::from(character));
-                shown.push(picture.unwrap_or('\u{fffd}'));
-            }
-            '\u{7f}' => shown.push('␡'),
             odd if is_odd(odd) => shown.push_str(&format!("‹U+{:04X}›", u32::from(odd))),
             plain => shown.push(plain),
         }
@@ -58,14 +52,14 @@ mod tests {
     fn what_cannot_be_seen_is_shown() {
         for (text, expect) in [
             ("plain\ttext\n", "plain\ttext\n"),
-            ("a\rb\r\n", "a␍b\n"),
-            ("\0\u{7}\u{7f}", "␀␇␡"),
+            ("a\rb\r\n", "a‹U+000D›b\n"),
+            ("\0\u{7}\u{7f}", "‹U+0000›‹U+0007›‹U+007F›"),
             ("\u{9b}31m", "‹U+009B›31m"),
             ("\u{2067}x\u{200f}", "‹U+2067›x‹U+200F›"),
             ("👩\u{200d}🚀 می\u{200c}خواهم", "👩\u{200d}🚀 می\u{200c}خواهم"),
         ] {
             assert_eq!(visible(text), expect, "{text:?}");
         }
-        assert_eq!(one_line(" a\n\u{1b}b\t"), "a ␛b");
+        assert_eq!(one_line(" a\n\u{1b}b\t"), "a ‹U+001B›b");
     }
 }

@@ -128,7 +128,7 @@ fn text_drives_no_terminal_and_turns_no_words_around() {
             });
             assert_eq!(odd.and_then(|at| made.get(at..at + 4)), None, "{format:?}");
             assert!(made.contains("‹U+202E›txt.exe"), "{format:?}");
-            assert!(made.contains("␛[31mred"), "{format:?}");
+            assert!(made.contains("‹U+001B›[31mred"), "{format:?}");
         }
     }
 }
@@ -370,13 +370,8 @@ fn pages_show_hostile_texts_and_do_nothing() {
         assert_eq!(pdf_text(&pdf, "pdfinfo", &["-js", "-"]).trim(), "");
         assert!(!pdf_text(&pdf, "pdfinfo", &["-url", "-"]).contains("127.0.0.1"));
         let text = pdf_text(&pdf, "pdftotext", &["-", "-"]);
-        for words in ["<script>ran(1)", "‹U+202E›txt.exe", "␛[31mred"] {
-            assert!(
-                text.replace('\n', "").contains(words),
-                "{words} {:?}",
-                text.find("[31m")
-                    .map(|at| text[at.saturating_sub(30)..].chars().take(60).collect::<String>())
-            );
+        for words in ["<script>ran(1)", "‹U+202E›txt.exe", "‹U+001B›[31mred"] {
+            assert!(text.replace('\n', "").contains(words), "{words}");
         }
     }
 }
