@@ -13,7 +13,7 @@ use crossterm::terminal::{
     Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
     enable_raw_mode, size,
 };
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::player::Key;
 
@@ -44,7 +44,9 @@ impl Terminal {
     /// Takes the terminal; it is given back when this is dropped, and when the program panics.
     pub(crate) fn take() -> io::Result<Terminal> {
         let ended = Arc::new(AtomicBool::new(false));
-        for signal in [SIGHUP, SIGINT, SIGTERM] {
+        // A terminal that hangs up is gone: there is nothing to give back, reading from it never ends, and the process
+        // must.
+        for signal in [SIGINT, SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&ended))?;
         }
         enable_raw_mode()?;
