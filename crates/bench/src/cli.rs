@@ -20,6 +20,7 @@ use crate::report::summary::{Report, ScenarioReport, Summary};
 use crate::report::table;
 use crate::run::{self, RunError};
 use crate::secrets::{Scan, ScanError};
+use crate::search::{Search, SearchError};
 use crate::workload::Workload;
 
 /// Everturn beside its peers, measured in one run.
@@ -50,6 +51,8 @@ enum Command {
     ExportOne(One),
     /// Measure how long it takes to list the sessions of an agent's home
     Homes(Homes),
+    /// Measure indexing and full-text queries beside SQLite's FTS5, and lists of many sessions
+    Search(Search),
     /// Measure what a turn of a campaign costs, and whether that grows with the campaign
     #[command(after_long_help = campaign::JSON_SHAPE)]
     Campaign(Campaign),
@@ -119,6 +122,9 @@ pub(crate) enum CliError {
     /// The home could not be measured.
     #[error(transparent)]
     Homes(#[from] HomesError),
+    /// The search could not be measured.
+    #[error(transparent)]
+    Search(#[from] SearchError),
     /// The campaign could not be measured.
     #[error(transparent)]
     Campaign(#[from] CampaignError),
@@ -151,6 +157,7 @@ impl Cli {
                 Ok(writeln!(out, "{}", peak.map_or_else(String::new, |peak| peak.to_string()))?)
             }
             Command::Homes(homes) => Ok(homes.execute(out, progress)?),
+            Command::Search(search) => Ok(search.execute(out, progress)?),
             Command::Campaign(campaign) => Ok(campaign.execute(out, progress)?),
             Command::Scan(scan) => Ok(scan.execute(out)?),
             Command::GameMemory(task) => {

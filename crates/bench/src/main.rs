@@ -20,6 +20,7 @@ mod chatlog;
 mod export;
 mod homes;
 mod secrets;
+mod search;
 
 mod machine;
 mod report;

@@ -28,3 +28,14 @@ impl From<OpenDirectoryError> for CatalogError {
         CatalogError::Index(error.into())
     }
 }
+
+/// An error with its causes, on one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}

@@ -17,7 +17,7 @@ use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{Index, IndexSettings, TantivyError};
 
 use crate::codec::{Decoder, Encoder, sum};
-use crate::error::CatalogError;
+use crate::error::{CatalogError, chain};
 use crate::files::{Directory, Stamp};
 use crate::ledger::Ledger;
 use crate::sealed::{Access, Sealed};
@@ -130,12 +130,17 @@ impl Opened {
         dir: &Directory,
     ) -> Result<(Opened, Option<String>), CatalogError> {
         dir.sweep()?;
-        if !dir.path(INDEX).join("meta.json").exists() {
+        if !dir.path(INDEX).join("meta.sealed").exists() {
             return Ok((Opened::create(dir)?, None));
         }
         match Opened::open(dir, Access::Write) {
             Ok(opened) => Ok((opened, None)),
-            Err(error) => Ok((Opened::create(dir)?, Some(error.to_string()))),
+            // The words of the library tell nobody anything.
+            Err(CatalogError::Index(_)) => {
+                let reason = "its files are not what they were".to_owned();
+                Ok((Opened::create(dir)?, Some(reason)))
+            }
+            Err(error) => Ok((Opened::create(dir)?, Some(chain(&error)))),
         }
     }
 

@@ -76,26 +76,39 @@ impl Catalog {
 
     /// The sessions of all sources, the last one to be changed first. `now` is the time by the clock of the system,
     /// which the stamps of files are compared with.
-    pub fn sessions(
-        &mut self,
-        sources: &[Source],
-        detail: Detail,
-        now: SystemTime,
-    ) -> Result<Sessions, LayoutError> {
+    pub fn sessions(&mut self, sources: &[Source], detail: Detail, now: SystemTime) -> Sessions {
         let mut found = Sessions::default();
-        let mut unkept = None;
         for (number, source) in sources.iter().enumerate() {
-            for layout in &source.layouts {
-                let what = (number, source, *layout);
-                let error = summaries::list(self.dir.as_ref(), what, detail, now, &mut found)?;
-                unkept = unkept.or(error);
+            if let Err(error) = self.sessions_of(number, source, (detail, now), &mut found) {
+                found.sessions.retain(|session| session.source != number);
+                found.failed.push((number, error));
             }
         }
-        if let Some(error) = unkept {
-            self.note("the list of sessions cannot be kept", &error);
-        }
         source::newest_first(&mut found.sessions);
-        Ok(found)
+        found
+    }
+
+    fn sessions_of(
+        &mut self,
+        number: usize,
+        source: &Source,
+        (detail, now): (Detail, SystemTime),
+        found: &mut Sessions,
+    ) -> Result<(), LayoutError> {
+        let before = found.sessions.len();
+        for layouts in &source.layouts {
+            for layout in layouts {
+                let what = (number, source, *layout);
+                let unkept = summaries::list(self.dir.as_ref(), what, detail, now, found)?;
+                if let Some(error) = unkept {
+                    self.note("the list of sessions cannot be kept", &error);
+                }
+            }
+            if found.sessions.len() > before {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Adds to some sessions what their names alone did not tell.
@@ -142,7 +155,7 @@ impl Catalog {
         };
         let (mut opened, rebuilt) = Opened::open_or_create(&dir)?;
         if let Some(reason) = &rebuilt {
-            self.notes.push(format!("the index was made anew: {reason}"));
+            self.notes.push(format!("the index was damaged and is made anew: {reason}"));
         }
         let what = (sources, sessions.sessions.as_slice());
         let updated = update::update(&dir, &mut opened, what, now, progress)?;
@@ -204,13 +217,11 @@ impl Catalog {
     }
 
     fn note(&mut self, what: &str, error: &dyn Error) {
-        let mut note = format!("{what}: {error}");
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            note.push_str(&format!(": {error}"));
-            cause = error.source();
+        let note = format!("{what}: {}", error::chain(error));
+        // Many files may fail for one reason.
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
         }
-        self.notes.push(note);
     }
 }
 

@@ -246,7 +246,8 @@ impl Query {
     }
 
     /// The query with some slack in every word, for one that has found nothing. None, if there is no such word.
-    pub(crate) fn forgiving(&self) -> Option<Query> {
+    #[must_use]
+    pub fn forgiving(&self) -> Option<Query> {
         let mut query = self.clone();
         let mut changed = false;
         for clause in query.clauses.iter_mut().filter(|clause| !clause.absent) {

@@ -2,7 +2,7 @@
 //! reads needs no locks.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tantivy::directory::error::{
@@ -34,6 +34,14 @@ impl Sealed {
     }
 }
 
+/// The name under which a file is kept that carries a checksum: it is no JSON any more, and must not look like it.
+fn kept(path: &Path) -> PathBuf {
+    match path.extension() {
+        Some(end) if end == "json" => path.with_extension("sealed"),
+        _ => path.to_owned(),
+    }
+}
+
 impl Directory for Sealed {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
         self.files.get_file_handle(path)
@@ -44,7 +52,7 @@ impl Directory for Sealed {
     }
 
     fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
-        self.files.exists(path)
+        self.files.exists(&kept(path))
     }
 
     fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
@@ -52,7 +60,7 @@ impl Directory for Sealed {
     }
 
     fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
-        let mut bytes = self.files.atomic_read(path)?;
+        let mut bytes = self.files.atomic_read(&kept(path))?;
         let damaged = || {
             let error = io::Error::new(io::ErrorKind::InvalidData, "the checksum is wrong");
             OpenReadError::wrap_io_error(error, path.to_owned())
@@ -69,7 +77,7 @@ impl Directory for Sealed {
         if self.access == Access::Read {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        self.files.atomic_write(path, &[data, &sum(data).to_le_bytes()].concat())
+        self.files.atomic_write(&kept(path), &[data, &sum(data).to_le_bytes()].concat())
     }
 
     fn sync_directory(&self) -> io::Result<()> {

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use everturn::finding::Finding;
-use everturn::layout::Layout;
+use everturn::layout::{Layout, LayoutError};
 use everturn::names::FilePath;
 use everturn::store::Store;
-use everturn::view::Summary;
+use everturn::view::{Place, Summary};
 
 use crate::files::canonical;
 use crate::query::{Query, SessionField, SessionFilter};
@@ -20,15 +20,36 @@ pub struct Source {
     pub(crate) root: PathBuf,
     /// What is read.
     pub(crate) store: Arc<dyn Store>,
-    /// What is looked for.
-    pub(crate) layouts: Vec<&'static dyn Layout>,
+    /// What is looked for, in groups: the next one counts if those before have nothing.
+    pub(crate) layouts: Vec<Vec<&'static dyn Layout>>,
+    /// The one file or directory below the root that belongs to the source, if not all of them do.
+    pub(crate) only: Option<String>,
 }
 
 impl Source {
     /// The sessions of these layouts below a directory, which `store` reads.
     #[must_use]
     pub fn new(root: &Path, store: Arc<dyn Store>, layouts: Vec<&'static dyn Layout>) -> Source {
-        Source { root: canonical(root), store, layouts }
+        Source { root: canonical(root), store, layouts: vec![layouts], only: None }
+    }
+
+    /// Looks for other layouts if there is nothing of those before.
+    #[must_use]
+    pub fn or(mut self, layouts: Vec<&'static dyn Layout>) -> Source {
+        self.layouts.push(layouts);
+        self
+    }
+
+    /// Takes only what is in one file or directory below the root.
+    #[must_use]
+    pub fn only(mut self, name: Option<&str>) -> Source {
+        self.only = name.map(str::to_owned);
+        self
+    }
+
+    pub(crate) fn covers(&self, place: &Place) -> bool {
+        let first = place.path.as_str().split('/').next();
+        self.only.as_ref().is_none_or(|only| first == Some(only.as_str()))
     }
 
     /// The store.
@@ -44,7 +65,7 @@ impl Source {
     }
 
     pub(crate) fn layout(&self, name: &str) -> Option<&'static dyn Layout> {
-        self.layouts.iter().copied().find(|layout| layout.name() == name)
+        self.layouts.iter().flatten().copied().find(|layout| layout.name() == name)
     }
 }
 
@@ -70,6 +91,8 @@ pub struct Sessions {
     pub sessions: Vec<Session>,
     /// What could not be looked at.
     pub findings: Vec<Finding>,
+    /// The sources that could not be read, by their numbers. They hide no other.
+    pub failed: Vec<(usize, LayoutError)>,
 }
 
 impl Session {

@@ -37,9 +37,10 @@ pub(crate) fn stamps(root: &Path, files: &[FilePath]) -> Stamps {
     files.iter().map(|file| (file.clone(), Stamp::of(&root.join(file.as_str())))).collect()
 }
 
-/// Whether a later change of one of the files would show.
+/// Whether a later change of one of the files would show. Where there is no file, nothing can show.
 pub(crate) fn settled(stamps: &Stamps, looked: SystemTime) -> bool {
-    stamps.iter().all(|(_, stamp)| stamp.is_none_or(|stamp| stamp.is_settled(looked)))
+    let is_there = stamps.iter().any(|(_, stamp)| stamp.is_some());
+    is_there && stamps.iter().all(|(_, stamp)| stamp.is_none_or(|stamp| stamp.is_settled(looked)))
 }
 
 /// A session that was looked at, with the stamps of what it was read from.
@@ -72,7 +73,8 @@ pub(crate) fn list(
     now: SystemTime,
     found: &mut Sessions,
 ) -> Result<Option<io::Error>, LayoutError> {
-    let Places { places, findings } = layout.places(&source.store)?;
+    let Places { mut places, findings } = layout.places(&source.store)?;
+    places.retain(|place| source.covers(place));
     found.findings.extend(findings);
     let mut known = dir.map(|dir| load(dir, source, layout)).unwrap_or_default();
     let slots = places.into_iter().map(|place| (known.remove(&place.path), place));

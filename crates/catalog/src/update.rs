@@ -75,6 +75,13 @@ struct Job<'a> {
     bytes: u64,
 }
 
+impl Job<'_> {
+    /// Which of the sizes it has.
+    fn size(&self) -> usize {
+        SIZES.iter().position(|size| self.bytes <= *size).unwrap_or(SIZES.len())
+    }
+}
+
 /// Brings the index up to date with these sessions.
 pub(crate) fn update(
     dir: &Directory,
@@ -92,10 +99,7 @@ pub(crate) fn update(
         opened.ledger = ledger;
         return Ok(done);
     }
-    jobs.sort_by_key(|job| {
-        let size = SIZES.iter().position(|size| job.bytes <= *size).unwrap_or(SIZES.len());
-        (size, std::cmp::Reverse(job.session.summary.updated))
-    });
+    jobs.sort_by_key(|job| (job.size(), std::cmp::Reverse(job.session.summary.updated)));
     let total = jobs.iter().map(|job| job.bytes).sum();
     let threads = if total <= LITTLE { 1 } else { THREADS };
     let writer: IndexWriter<Piece> =
@@ -105,8 +109,13 @@ pub(crate) fn update(
     for key in gone {
         work.forget(&key);
     }
-    let mut before = 0;
+    let (mut before, mut size) = (0, 0);
     for job in jobs {
+        // Whoever asks meanwhile finds the small ones, and does not wait for a giant.
+        if job.size() > size && work.uncommitted > 0 {
+            work.commit()?;
+        }
+        size = job.size();
         let name = job.session.summary.place.id.as_str();
         progress(Progress { session: name, bytes: (before, total) });
         let mut tell = |read: u64| {

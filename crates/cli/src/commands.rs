@@ -6,6 +6,7 @@
 mod append;
 mod archive;
 mod branches;
+mod browse;
 mod campaign;
 mod check;
 mod commit;
@@ -43,6 +44,7 @@ mod scan;
 mod scene;
 mod scrub;
 mod seal;
+mod search;
 mod settings;
 mod show;
 mod snapshot;
@@ -101,6 +103,8 @@ registry! {
     Regenerate => regenerate,
     Sources => sources,
     Ls => ls,
+    Search => search,
+    Browse => browse,
     Show => show,
     State => state,
     Diff => diff,

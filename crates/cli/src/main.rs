@@ -5,7 +5,9 @@
 mod answer;
 mod app;
 mod args;
+mod browse;
 mod campaigns;
+mod catalog;
 mod changes;
 mod commands;
 mod consent;

@@ -81,6 +81,11 @@ pub(crate) fn stdout_failed(cause: io::Error) -> Stop {
     Error::new(Exit::Request, "cannot write to standard output").caused_by(cause).into()
 }
 
+/// Whether data on stdout may be coloured.
+pub(crate) fn coloured() -> bool {
+    anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never
+}
+
 /// Decides for the whole process, clap's messages included, when to colour.
 ///
 /// `Auto` colours on a terminal unless `NO_COLOR` is set; an explicit choice beats `NO_COLOR`.

@@ -17,11 +17,10 @@ use crate::output::harmless;
 use crate::sessions::Found;
 
 pub(crate) use player::{Player, Speed};
-pub(crate) use terminal::restore;
+pub(crate) use terminal::{Input, Terminal, restore};
 
 use player::Key;
 use screen::{Page, screen};
-use terminal::{Input, Terminal};
 
 /// Lets the user step through the turns until it is enough.
 pub(crate) fn play(

@@ -100,6 +100,14 @@ pub(crate) fn exit_after(findings: &[Finding]) -> Exit {
     if findings.iter().any(is_loss) { Exit::Damaged } else { Exit::Fine }
 }
 
+/// A session, and the turn of it that is meant if the name says so: `SESSION#TURN`, as searches name what they find.
+pub(crate) fn reference(name: &str) -> (&str, Option<&str>) {
+    match name.rsplit_once('#') {
+        Some((session, turn)) if !session.is_empty() && !turn.is_empty() => (session, Some(turn)),
+        _ => (name, None),
+    }
+}
+
 /// The turn that a user means: by its number, the id of an entry, or the id or name of a mark.
 pub(crate) fn turn_meant(reader: &dyn Reader, name: &str) -> Result<u64, Error> {
     if let Ok(number) = name.parse::<u64>() {

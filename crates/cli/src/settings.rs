@@ -16,9 +16,20 @@ pub(crate) fn now() -> Timestamp {
     given.unwrap_or_else(Timestamp::now)
 }
 
+/// The time by the clock of the system, whatever anybody says: the stamps of files are compared with it.
+pub(crate) fn clock() -> std::time::SystemTime {
+    std::time::SystemTime::now()
+}
+
 /// The width that `COLUMNS` says texts should have.
 pub(crate) fn columns() -> Option<usize> {
     std::env::var("COLUMNS").ok()?.parse().ok()
+}
+
+/// How wide the terminal is.
+pub(crate) fn width() -> usize {
+    let terminal = crossterm::terminal::size().ok().map(|(columns, _)| usize::from(columns));
+    columns().or(terminal).filter(|columns| *columns > 0).unwrap_or(80)
 }
 
 /// This process, as others that find its locks will see it.

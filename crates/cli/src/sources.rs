@@ -182,11 +182,14 @@ impl Source {
         above.unwrap_or(&self.path)
     }
 
+    /// The name of the file that has its sessions, if it is one.
+    pub(crate) fn file_name(&self) -> Option<&str> {
+        self.path.file_name().filter(|_| self.path.is_file())?.to_str()
+    }
+
     /// Whether a session that was found in its directory belongs to it.
     pub(crate) fn covers(&self, place: &Place) -> bool {
-        let name = self.path.file_name().filter(|_| self.path.is_file());
-        name.and_then(|name| name.to_str())
-            .is_none_or(|name| place.path.as_str().split('/').next() == Some(name))
+        self.file_name().is_none_or(|name| place.path.as_str().split('/').next() == Some(name))
     }
 
     /// The layouts to look for, in groups: the next one counts if those before have nothing.

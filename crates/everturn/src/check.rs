@@ -241,11 +241,12 @@ impl Checker<'_> {
         let read = match path.as_str().rsplit_once('.') {
             Some((_, "jsonl" | "ndjson")) => Checker::lines,
             Some((_, "json")) => Checker::document,
-            _ if is_foreign_name(path) => {
-                self.foreign(path);
+            _ => {
+                if is_foreign_name(path) {
+                    self.foreign(path);
+                }
                 return;
             }
-            _ => return,
         };
         self.watch.file(path);
         self.checked.files += 1;

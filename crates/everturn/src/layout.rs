@@ -37,7 +37,7 @@ use crate::archive::Progress;
 use crate::belongings::Belongings;
 use crate::disk::Kind;
 use crate::finding::{Code, Finding};
-use crate::names::FilePath;
+use crate::names::{FilePath, Name};
 use crate::overlay::Changes;
 use crate::repairs::Repair;
 use crate::store::Store;
@@ -348,8 +348,16 @@ pub trait Layout: Send + Sync {
     }
 }
 
-/// A file, or a directory with everything in it.
+/// A file, or a directory with everything in it. A session that is a row of a database has that one, which lies above
+/// it, with the files that SQLite keeps beside it.
 fn everything_at(store: &Arc<dyn Store>, path: &FilePath) -> Result<Vec<FilePath>, LayoutError> {
+    for above in path.ancestors().filter(|above| !above.is_root()) {
+        let is_file = store.stat(&above)?.is_some_and(|stat| stat.kind == Kind::File);
+        if let (true, Some(dir), Some(name)) = (is_file, above.parent(), above.name()) {
+            let journal = Name::parse(&format!("{name}-wal"))?;
+            return Ok(vec![above, dir.join(&journal)]);
+        }
+    }
     let mut found = vec![path.clone()];
     let is_dir = store.stat(path)?.is_some_and(|stat| stat.kind == Kind::Dir);
     let mut waiting = if is_dir { vec![path.clone()] } else { Vec::new() };

@@ -192,6 +192,8 @@ pub fn scrub(
     let mut done = Scrub { changed, followed, left, kept: None, seals: None };
     if changes.is_empty() {
         writer.release()?;
+        // A crash may have come between the files and the index.
+        layout.retell(store, place)?;
         return Ok(done);
     }
     let renewal = seal::renew(store, layout, place, &changes, now)?;
@@ -292,6 +294,9 @@ pub fn purge(store: &Arc<dyn Store>, doomed: &[Doomed<'_>]) -> Result<(), ScrubE
         }
     }
     let mut told: Vec<&str> = Vec::new();
+    for Doomed { layout, place, .. } in doomed {
+        layout.retell(store, place)?;
+    }
     for Doomed { layout, place, .. } in doomed {
         if !told.contains(&layout.name()) {
             told.push(layout.name());

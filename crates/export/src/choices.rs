@@ -227,6 +227,10 @@ impl Choices {
     }
 
     fn takes_kind(&self, kind: &Kind) -> bool {
+        // What a program keeps for itself is nothing to read; it goes where everything goes.
+        if kind.is_bookkeeping() {
+            return self.thinking;
+        }
         match Role::of(kind) {
             Role::Call | Role::Answer => self.tools,
             Role::Aside => self.ooc,

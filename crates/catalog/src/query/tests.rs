@@ -59,7 +59,7 @@ fn words_phrases_beginnings_and_typos() {
 #[test]
 fn code_and_scripts_without_spaces() {
     check("parse_http", "0:parse 1:http");
-    check("std::fs::read", "0:std 1:fs 2:read");
+    check("tokio::net::connect", "0:tokio 1:net 2:connect");
     check("HttpRequest", "httprequest=http+request");
     check("\"use GitHub now\"", "0:use 1:github 2:now");
     check("日本語", "0:日本 1:本語");

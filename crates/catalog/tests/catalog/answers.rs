@@ -74,7 +74,7 @@ fn typos_are_forgiven_only_when_nothing_fits() {
     let world = World::new();
     world.session("game", "tale", &["The dragon sleeps.", "A dragoon rides."]);
     let (mut catalog, sources) = (world.catalog(), world.sources());
-    let sessions = catalog.sessions(&sources, Detail::All, later()).unwrap();
+    let sessions = catalog.sessions(&sources, Detail::All, later());
     catalog.update(&sources, &sessions, later(), &mut |_| {});
     let mut ask = |text: &str| {
         let query = Query::parse(text, at(0)).unwrap();
@@ -111,7 +111,7 @@ fn long_entries_are_found_once_and_to_their_ends() {
     }
     let catalog = &mut world.catalog();
     let sources = world.sources();
-    let sessions = catalog.sessions(&sources, Detail::All, later()).unwrap();
+    let sessions = catalog.sessions(&sources, Detail::All, later());
     let query = Query::parse("filler", at(0)).unwrap();
     let found = catalog.search(&sources, &sessions, &query, (1, Sort::Relevance));
     assert_eq!((found.hits.len(), found.more), (1, false));

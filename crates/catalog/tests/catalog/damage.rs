@@ -110,7 +110,7 @@ fn what_is_damaged_is_said_and_mended_once() {
     bytes[10] ^= 1;
     fs::write(postings, bytes).unwrap();
     let (_, notes) = world.find("dragon");
-    assert_eq!(notes, ["the index was made anew: a checksum is wrong"]);
+    assert_eq!(notes, ["the index was damaged and is made anew: a checksum is wrong"]);
     let (_, notes) = world.find("dragon");
     assert_eq!(notes, Vec::<String>::new());
 }
@@ -124,7 +124,7 @@ fn a_damaged_index_that_may_not_be_mended_is_passed_over() {
     }
     // Nobody updates: the sessions themselves are read, and what is there is left alone.
     let (mut catalog, sources) = (world.catalog(), world.sources());
-    let sessions = catalog.sessions(&sources, everturn_catalog::Detail::All, later()).unwrap();
+    let sessions = catalog.sessions(&sources, everturn_catalog::Detail::All, later());
     let query = everturn_catalog::Query::parse("dragon", crate::support::at(0)).unwrap();
     let found = catalog.search(&sources, &sessions, &query, (100, Sort::Date));
     assert_eq!(crate::support::shown(&sources, &sessions, &found), expect[0]);
@@ -139,7 +139,7 @@ fn a_damaged_index_that_may_not_be_mended_is_passed_over() {
 fn while_one_process_changes_the_index_others_ask_what_is_there() {
     let world = world();
     let (mut one, sources) = (world.catalog(), world.sources());
-    let sessions = one.sessions(&sources, everturn_catalog::Detail::All, later()).unwrap();
+    let sessions = one.sessions(&sources, everturn_catalog::Detail::All, later());
     one.update(&sources, &sessions, later(), &mut |_| {});
     let (found, notes) = world.find("dragon");
     assert_eq!(found.len(), 5);

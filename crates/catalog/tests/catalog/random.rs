@@ -68,7 +68,7 @@ proptest! {
         }
         let sources = world.sources();
         let (mut index, mut none) = (world.catalog(), Catalog::new(None));
-        let sessions = index.sessions(&sources, Detail::All, later()).unwrap();
+        let sessions = index.sessions(&sources, Detail::All, later());
         index.update(&sources, &sessions, later(), &mut |_| {});
         for text in queries {
             let Ok(query) = Query::parse(&text, at(0)) else { continue };

@@ -97,7 +97,7 @@ impl World {
     /// Brings the index up to date, as a new process would.
     pub(crate) fn update(&self) -> Updated {
         let (mut catalog, sources) = (self.catalog(), self.sources());
-        let sessions = catalog.sessions(&sources, Detail::All, later()).unwrap();
+        let sessions = catalog.sessions(&sources, Detail::All, later());
         let updated = catalog.update(&sources, &sessions, later(), &mut |_| {});
         assert_eq!(catalog.take_notes(), Vec::<String>::new());
         updated
@@ -112,7 +112,7 @@ impl World {
 
     pub(crate) fn find_with(&self, catalog: &mut Catalog, query: &str, sort: Sort) -> Vec<String> {
         let sources = self.sources();
-        let sessions = catalog.sessions(&sources, Detail::All, later()).unwrap();
+        let sessions = catalog.sessions(&sources, Detail::All, later());
         catalog.update(&sources, &sessions, later(), &mut |_| {});
         let query = Query::parse(query, at(86_400)).unwrap();
         let found = catalog.search(&sources, &sessions, &query, (1000, sort));

@@ -236,14 +236,13 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     match sessions.first() {
         None => refuse_dry_run(args)?,
         Some(_) if args.dry_run => return foreign(context, sessions),
-        Some((_, layout, place)) => {
+        Some((_, layout, _)) => {
             let what = format!("{} is a session of {}", args.file.display(), layout.name());
             let hint = format!(
                 "everturn show {0} reads it where it is; everturn convert {0} --to LAYOUT makes a copy \
                  that is your own; --dry-run counts its records",
                 args.file.display()
             );
-            let _ = place;
             return Err(Error::new(Exit::Request, what).hint(hint).into());
         }
     }

@@ -11,7 +11,7 @@ use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::json::Object;
 use crate::output::harmless;
-use crate::sessions::{Found, exit_after, report, turn_meant};
+use crate::sessions::{Found, exit_after, reference, report, turn_meant};
 use crate::turns::Turns;
 
 /// Print what was said and done in a session
@@ -22,6 +22,7 @@ use crate::turns::Turns;
 #[command(after_help = r#"Examples:
   everturn show latest
   everturn show session-abc123 --turns 100..120
+  everturn show session-abc123#104
   everturn show latest --turns 240.. --json --raw
   everturn show tale --toc
   everturn show tale --from 'The temple'
@@ -33,7 +34,7 @@ An entry with --json:
    "speaker":"player","kind":"user","text":"You walk to the market."}
   on one line; with --raw also "raw", the record as it is stored."#)]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: an id or the beginning of one, a path, or `latest`; with `#TURN` after it, that turn alone
     session: String,
 
     /// Which turns: `N`, `A..B` (both included), `A..` or `..B`
@@ -156,7 +157,8 @@ fn stats(found: &Found, reader: &dyn Reader, context: &mut Context) -> Result<Ex
     }
     let shown: Vec<String> = kinds.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
     writeln!(context.out, "turns: {last}; branches: {branches}")?;
-    let line = harmless(&format!("entries: {total} ({})", shown.join(", "))).replace('\n', " ");
+    let shown = if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) };
+    let line = harmless(&format!("entries: {total}{shown}")).replace('\n', " ");
     writeln!(context.out, "{line}")?;
     if let Some(counts) = reader.counts() {
         writeln!(context.out, "{}", super::stats::counts_line(counts))?;
@@ -165,7 +167,8 @@ fn stats(found: &Found, reader: &dyn Reader, context: &mut Context) -> Result<Ex
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
-    let (found, reader) = context.read_along(&args.session, args.branch.as_deref())?;
+    let (session, turn) = reference(&args.session);
+    let (found, reader) = context.read_along(session, args.branch.as_deref())?;
     if args.toc {
         return contents(&found, &*reader, context);
     }
@@ -173,6 +176,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         return stats(&found, &*reader, context);
     }
     let mut turns = args.turns;
+    if let Some(turn) = turn.filter(|_| !turns.is_bounded()) {
+        let turn = Some(turn_meant(&*reader, turn)?);
+        turns = Turns { first: turn, last: turn };
+    }
     if let Some(name) = &args.from {
         turns.first = Some(turn_meant(&*reader, name)?);
     }

@@ -23,7 +23,7 @@ use crate::sources::{self, Origin, Source};
   everturn sources remove tavern
 
 A source with --json:
-  {"name":"codex","layout":"codex","origin":"usual","path":"/home/ada/.codex","there":true}"#)]
+  {"name":"codex","layout":"codex","origin":"usual","path":"/srv/home/.codex","there":true}"#)]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: What,

@@ -24,9 +24,9 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 /// What came from the user.
-pub(super) enum Input {
+pub(crate) enum Input<K> {
     /// A key that means something.
-    Key(Key),
+    Key(K),
     /// Nothing in the time given.
     Nothing,
     /// Something after which the screen must be drawn again.
@@ -36,13 +36,13 @@ pub(super) enum Input {
 }
 
 /// The terminal while it is ours.
-pub(super) struct Terminal {
+pub(crate) struct Terminal {
     ended: Arc<AtomicBool>,
 }
 
 impl Terminal {
     /// Takes the terminal; it is given back when this is dropped, and when the program panics.
-    pub(super) fn take() -> io::Result<Terminal> {
+    pub(crate) fn take() -> io::Result<Terminal> {
         let ended = Arc::new(AtomicBool::new(false));
         for signal in [SIGHUP, SIGINT, SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&ended))?;
@@ -78,7 +78,16 @@ impl Terminal {
     }
 
     /// Waits for a key, for as long as it takes if no time is given.
-    pub(super) fn wait(&self, patience: Option<Duration>) -> io::Result<Input> {
+    pub(super) fn wait(&self, patience: Option<Duration>) -> io::Result<Input<Key>> {
+        self.wait_for(patience, meaning)
+    }
+
+    /// Waits for a key that means something to whoever asks.
+    pub(crate) fn wait_for<K>(
+        &self,
+        patience: Option<Duration>,
+        meaning: impl Fn(KeyEvent) -> Option<K>,
+    ) -> io::Result<Input<K>> {
         let start = Instant::now();
         loop {
             if self.ended.load(Ordering::SeqCst) {

@@ -205,17 +205,6 @@ impl Context {
         Ok(listed)
     }
 
-    /// Adds what a list by names alone does not tell, to summaries that are to be shown.
-    pub(crate) fn complete(&self, summaries: &mut [(Root, Summary)]) {
-        for (root, summary) in summaries.iter_mut() {
-            let layout = layout::find(summary.layout).filter(|layout| layout.lists_names_only());
-            let Some(layout) = layout else { continue };
-            let told = layout.summary(&root.store(), &summary.place);
-            *summary = told.unwrap_or_else(|error| layout.unreadable(&summary.place, &error));
-        }
-        newest_first(summaries);
-    }
-
     fn latest(&self, roots: &[(Source, Root)], kind: Option<&str>) -> Result<Chosen, Error> {
         let listed = self.summaries(roots)?;
         let wanted = |summary: &Summary| {

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod campaigns;
+mod catalog;
 mod check;
 mod codelia;
 mod everturn;

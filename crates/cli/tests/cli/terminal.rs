@@ -116,3 +116,42 @@ fn the_terminal_is_given_back_however_the_replay_ends() {
         assert_eq!((run.found, run.exit), (vec![true], 0), "{end:?}");
     }
 }
+
+#[test]
+fn the_browser_lists_searches_opens_replays_exports_and_quits() {
+    let dir = session();
+    // Only what has changed is sent, so the texts are those whose every letter has.
+    let steps = [
+        "1 sessions in .",
+        "",
+        "The end is near.",
+        "gate",
+        "e▏",
+        "\r",
+        "PgUp",
+        "\u{5}",
+        "session-one.md",
+        "\u{12}",
+        "turn 1 of 3",
+        "q",
+        "PgUp PgDn",
+        "\u{1b}",
+        "type to",
+        "\u{3}",
+    ];
+    let run = on_terminal(dir.path(), &["browse", "--root", "."], &steps);
+    assert!(run.found.iter().all(|found| *found), "{:?}\n{}", run.found, run.seen);
+    assert_eq!(run.exit, 0);
+    assert_restored(&run);
+    assert!(dir.path().join("session-one.md").exists());
+}
+
+#[test]
+fn the_terminal_is_given_back_however_the_browser_ends() {
+    let dir = session();
+    for end in ["\u{3}", "\u{1b}", "SIGTERM"] {
+        let run = on_terminal(dir.path(), &["browse", "--root", "."], &["1 sessions", end]);
+        assert_restored(&run);
+        assert_eq!((run.found, run.exit), (vec![true], 0), "{end:?}");
+    }
+}

@@ -154,6 +154,16 @@ impl Layout for CodeliaLayout {
         Ok((found.sessions.values().map(summary).collect(), found.findings))
     }
 
+    fn project(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+    ) -> Result<Option<String>, LayoutError> {
+        let row = home(store).row(&SessionId::parse(&place.id)?, &mut Vec::new());
+        let meta = row.and_then(|row| Tree::parse(row.meta_json?).ok());
+        Ok(meta.and_then(|meta| meta.string_at(&["codelia_workspace_root"])))
+    }
+
     fn evidence(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
         let (files, id) = (home(store).files, SessionId::parse(&place.id)?);
         let log = files.log(&id)?;

@@ -1,5 +1,6 @@
 //! Files with placeholders in the place of their secrets.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::protected::protected;
@@ -76,7 +77,7 @@ fn plain(file: &FilePath, bytes: &[u8], rules: &Rules) -> (Option<Masked>, usize
     };
     hits.retain(|hit| !meets(hit));
     let dress = dress(file);
-    hits.retain(|hit| keeps_json(bytes, hit, rules));
+    let hits = keep_json(bytes, hits, rules);
     let left = all - hits.len();
     if hits.is_empty() {
         return (None, left);
@@ -91,21 +92,41 @@ fn plain(file: &FilePath, bytes: &[u8], rules: &Rules) -> (Option<Masked>, usize
     (Some(Masked { bytes, counts, placeholders }), left)
 }
 
-/// Whether a line that is JSON stays JSON without this secret: one that stands where no string is stays.
-fn keeps_json(bytes: &[u8], hit: &Hit, rules: &Rules) -> bool {
-    let is_end = |byte: &u8| *byte == b'\n';
-    let before = bytes.get(..hit.range.start).unwrap_or_default();
-    let start = before.iter().rposition(is_end).map_or(0, |at| at + 1);
-    let after = bytes.get(hit.range.end..).unwrap_or_default();
-    let end = after.iter().position(is_end).map_or(bytes.len(), |at| hit.range.end + at);
-    let line = bytes.get(start..end).unwrap_or_default();
-    let quote = line.iter().take(hit.range.start - start).any(|byte| *byte == b'"');
-    if !quote || !is_json(line) {
-        return true;
+/// Those of the secrets without which lines that are JSON stay JSON: one that stands where no string is stays.
+fn keep_json(bytes: &[u8], hits: Vec<Hit>, rules: &Rules) -> Vec<Hit> {
+    let mut kept = Vec::with_capacity(hits.len());
+    let mut rest = hits.into_iter().peekable();
+    while let Some(first) = rest.next() {
+        let lines = line_around(bytes, &first.range);
+        let mut group = vec![first];
+        while let Some(next) = rest.next_if(|hit| hit.range.start < lines.end) {
+            group.push(next);
+        }
+        let line = bytes.get(lines.clone()).unwrap_or_default();
+        let without = |hits: &[Hit]| {
+            let moved = |hit: &Hit| {
+                let range = hit.range.start - lines.start..hit.range.end - lines.start;
+                Hit { range, ..hit.clone() }
+            };
+            let within = hits.iter().all(|hit| hit.range.end <= lines.end);
+            !within || is_json(&rules.replace(line, &hits.iter().map(moved).collect::<Vec<_>>()).0)
+        };
+        if is_json(line) && !without(&group) {
+            group.retain(|hit| without(std::slice::from_ref(hit)));
+        }
+        kept.append(&mut group);
     }
-    let range = hit.range.start - start..hit.range.end - start;
-    let alone = Hit { range, ..hit.clone() };
-    is_json(&rules.replace(line, &[alone]).0)
+    kept
+}
+
+/// The line in which a range begins.
+fn line_around(bytes: &[u8], range: &Range<usize>) -> Range<usize> {
+    let is_end = |byte: &u8| *byte == b'\n';
+    let before = bytes.get(..range.start).unwrap_or_default();
+    let start = before.iter().rposition(is_end).map_or(0, |at| at + 1);
+    let after = bytes.get(range.start..).unwrap_or_default();
+    let end = after.iter().position(is_end).map_or(bytes.len(), |at| range.start + at);
+    start..end
 }
 
 /// Whether a line is JSON, or a line of a document that is written on many.
@@ -154,4 +175,48 @@ fn archive(
     placeholders.sort();
     placeholders.dedup();
     Ok((Some(Masked { bytes: packed.bytes, counts, placeholders }), left))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A token that is made here, so that it stands in no source.
+    fn token() -> String {
+        format!("gsk_{}", "aB3dE5gH7jK9mN1p".repeat(4).get(..52).unwrap())
+    }
+
+    #[track_caller]
+    fn check(file: &str, text: &str, expect: &str, stays: usize) {
+        let (token, rules) = (token(), Rules::standard());
+        let placeholder = rules.placeholder("groq-key", token.as_bytes());
+        let text = text.replace("TOKEN", &token);
+        let (masked, left) = plain(&FilePath::parse(file).unwrap(), text.as_bytes(), rules);
+        let found = masked.map_or(text.clone(), |it| String::from_utf8(it.bytes).unwrap());
+        let digits = placeholder.trim_matches(['[', ']']);
+        assert_eq!(found, expect.replace("TOKEN", &token).replace("DIGITS", digits), "{text}");
+        assert_eq!(left, stays, "{text}");
+    }
+
+    #[test]
+    fn placeholders_fit_where_they_stand() {
+        check("a.jsonl", "{\"a\":\"x TOKEN\"}\n{}\n", "{\"a\":\"x [DIGITS]\"}\n{}\n", 0);
+        check("a.yaml", "title: TOKEN\nid: 1\n", "title: (DIGITS)\nid: 1\n", 0);
+        check("a.txt", "TOKEN TOKEN", "[DIGITS] [DIGITS]", 0);
+        check(
+            "a.json",
+            "{\n  \"a\": \"TOKEN\",\n  \"b\": 1\n}",
+            "{\n  \"a\": \"[DIGITS]\",\n  \"b\": 1\n}",
+            0,
+        );
+        check("a.json", "{\"TOKEN\":1}", "{\"[DIGITS]\":1}", 0);
+        check("a.txt", "nothing", "nothing", 0);
+        check("a.jsonl", "{\"signature\":\"TOKEN\"}", "{\"signature\":\"TOKEN\"}", 1);
+    }
+
+    #[test]
+    fn a_number_behind_a_name_stays_a_number() {
+        let line = "{\"api_key\":1.2345678901234567e10,\"b\":\"TOKEN\"}";
+        check("a.jsonl", line, "{\"api_key\":1.2345678901234567e10,\"b\":\"[DIGITS]\"}", 1);
+    }
 }

@@ -4,7 +4,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 #![expect(clippy::panic, reason = "a test that cannot go on should say where")]
 #![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
-#![expect(clippy::print_stdout, reason = "a suite says how much it has tried")]
 
 #[path = "../common/crashes.rs"]
 mod crashes;

@@ -1,0 +1,400 @@
+//! The catalog: how fast sessions are indexed, how large the index is, how fast it answers, beside SQLite's FTS5 on the
+//! same entries; and how long a list of many sessions takes.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use clap::{Args, value_parser};
+use everturn::disk::RealDisk;
+use everturn::layout::{self, Layout, LayoutError};
+use everturn::names::{FilePath, NameError};
+use everturn::store::{
+    Durability, Expect, FileStore, Holder, Options, Secrecy, Step, Store, StoreError,
+};
+use everturn_catalog::{
+    Catalog, CatalogError, Detail, Query, QueryError, Sessions, Sort, Source, open,
+};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use crate::files;
+use crate::peer::PeerError;
+use crate::stats::{median, percentile};
+
+/// What is asked: megabytes per second, size of the index by that of the text, milliseconds of a query, and of a list.
+const SPEED: f64 = 60.0;
+const RATIO: f64 = 0.3;
+const QUERY: f64 = 20.0;
+const LIST: f64 = 100.0;
+
+/// How many different words there are; the first ones are the most frequent.
+const VOCABULARY: u64 = 120_000;
+
+/// How many words a message has, and how many messages a session.
+const WORDS: u64 = 90;
+const MESSAGES: u64 = 2000;
+
+/// How many queries of each kind are asked.
+const QUERIES: u64 = 200;
+
+/// How many hits are asked for.
+const LIMIT: usize = 20;
+
+/// What the command line says about the benchmark of searches.
+#[derive(Debug, Args)]
+pub(crate) struct Search {
+    /// How much text is searched, in megabytes
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = value_parser!(u64).range(1..))]
+    megabytes: u64,
+
+    /// How many sessions are listed
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = value_parser!(u32).range(1..))]
+    sessions: u32,
+
+    /// Where the data goes, in a temporary directory that is removed afterwards
+    #[arg(long, value_name = "DIR", default_value = "target/bench-data")]
+    dir: PathBuf,
+
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why searches could not be measured.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub(crate) enum SearchError {
+    /// The directory for the data cannot be used.
+    #[error("cannot use the data directory")]
+    Directory(#[source] PeerError),
+    /// The files could not be made.
+    #[error("cannot use the data directory")]
+    Io(#[from] io::Error),
+    /// The store said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The layout said no.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// A name is none.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The index said no.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// A query is none.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// SQLite said no.
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    /// Something is not as it should be.
+    #[error("{0}")]
+    Wrong(String),
+}
+
+/// A small generator, so that a run can be repeated.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides.max(1)
+    }
+
+    /// A word; few of them are frequent, and most are rare.
+    fn word(&mut self) -> u64 {
+        let most = self.roll(VOCABULARY) + 1;
+        let most = self.roll(most) + 1;
+        self.roll(most)
+    }
+}
+
+/// The letters of a word: frequent ones are short.
+fn word(mut number: u64) -> String {
+    let mut text = String::new();
+    number += 30;
+    while number > 0 {
+        let (consonants, vowels) = ("bdfgklmnprstvz", "aeiou");
+        let pick = |letters: &str, at: u64| letters.chars().nth(usize::try_from(at).unwrap_or(0));
+        text.extend(pick(consonants, number % 14));
+        text.extend(pick(vowels, number / 14 % 5));
+        number /= 70;
+    }
+    text
+}
+
+/// What one engine came to.
+struct Measured {
+    name: &'static str,
+    index: Duration,
+    bytes: u64,
+    /// The kinds of queries, each with how long half and almost all of them took, and how many hits there were.
+    queries: Vec<(&'static str, Duration, Duration, usize)>,
+}
+
+/// Queries of all kinds, in the words of both engines.
+fn queries() -> Vec<(&'static str, Vec<String>)> {
+    let mut dice = Dice(0x5eed);
+    let mut all = |make: &mut dyn FnMut(&mut Dice) -> String| -> Vec<String> {
+        (0..QUERIES).map(|_| make(&mut dice)).collect()
+    };
+    vec![
+        ("rare", all(&mut |dice| word(VOCABULARY / 2 + dice.roll(VOCABULARY / 2)))),
+        ("common", all(&mut |dice| word(dice.roll(20)))),
+        ("phrase", all(&mut |dice| format!("\"{} {}\"", word(dice.roll(30)), word(dice.roll(30))))),
+        (
+            "two words",
+            all(&mut |dice| {
+                format!("{} {}", word(100 + dice.roll(2000)), word(100 + dice.roll(2000)))
+            }),
+        ),
+    ]
+}
+
+impl Search {
+    pub(crate) fn execute(
+        &self,
+        out: &mut dyn Write,
+        progress: &mut dyn Write,
+    ) -> Result<(), SearchError> {
+        files::create_dir(&self.dir).map_err(SearchError::Directory)?;
+        let place = tempfile::tempdir_in(&self.dir)?;
+        let root = place.path().join("root");
+        writeln!(progress, "making {} MB of sessions", self.megabytes)?;
+        let source = source(&root, "codelia")?;
+        let text = self.make(source.store())?;
+        let sources = [source];
+        let mut catalog = Catalog::new(Some(&place.path().join("catalog")));
+        let sessions = catalog.sessions(&sources, Detail::All, now());
+        writeln!(progress, "indexing")?;
+        let ours = ours(&mut catalog, (&sources, &sessions), &place.path().join("catalog"))?;
+        writeln!(progress, "indexing with FTS5")?;
+        let dir = place.path().join("fts5");
+        files::create_dir(&dir).map_err(SearchError::Directory)?;
+        let theirs = theirs((&sources, &sessions), &dir.join("entries.db"))?;
+        drop(place);
+        let place = tempfile::tempdir_in(&self.dir)?;
+        writeln!(progress, "making {} sessions", self.sessions)?;
+        let list = self.list(place.path())?;
+        self.report(out, text, &[ours, theirs], list)
+    }
+
+    /// Makes the sessions; returns how many bytes of text they have.
+    fn make(&self, store: &Arc<dyn Store>) -> Result<u64, SearchError> {
+        let writer = store.lock(&[FilePath::parse("sessions")?])?;
+        let (mut dice, mut text, mut number) = (Dice(0x0dd_ba11), 0, 0);
+        while text < self.megabytes * 1_000_000 {
+            let mut lines = String::new();
+            for _ in 0..MESSAGES {
+                let words: Vec<String> = (0..WORDS).map(|_| word(dice.word())).collect();
+                let said = words.join(" ");
+                text += said.len() as u64;
+                lines.push_str(&format!("{{\"role\":\"user\",\"content\":\"{said}\"}}\n"));
+            }
+            let file = FilePath::parse(&format!("sessions/messages/{number:06}.jsonl"))?;
+            let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
+            let step = Step::Replace { file, expect, bytes: lines.into_bytes(), secrecy };
+            writer.commit(vec![step], Durability::Synced)?;
+            number += 1;
+        }
+        writer.release()?;
+        Ok(text)
+    }
+
+    /// How long a list of many sessions takes when nothing has changed, in milliseconds, and how long the first one.
+    fn list(&self, place: &Path) -> Result<(f64, f64), SearchError> {
+        let source = source(&place.join("root"), "linggen")?;
+        let writer = source.store().lock(&[FilePath::parse("projects")?])?;
+        for first in (0..self.sessions).step_by(500) {
+            let mut steps = Vec::new();
+            for number in first..(first + 500).min(self.sessions) {
+                let id = format!("sess-{}-{number:08x}", 1_700_000_000 + number);
+                let dir = format!("projects/-srv-p{}/sessions/{id}", number % 20);
+                let meta = format!("id: {id}\ntitle: Question {number}\ncreated_at: 1700000000\n");
+                let message = format!(
+                    "{{\"agent_id\":\"ling\",\"from_id\":\"user\",\"to_id\":\"ling\",\
+                     \"content\":\"question {number}\",\"timestamp\":1700000000,\"is_observation\":false}}\n"
+                );
+                for (name, text) in [("session.yaml", meta), ("messages.jsonl", message)] {
+                    let file = FilePath::parse(&format!("{dir}/{name}"))?;
+                    let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
+                    steps.push(Step::Replace { file, expect, bytes: text.into_bytes(), secrecy });
+                }
+            }
+            writer.commit(steps, Durability::Synced)?;
+        }
+        writer.release()?;
+        let sources = [source];
+        let mut first = 0.0;
+        let mut warm = Vec::new();
+        for run in 0..10 {
+            let start = Instant::now();
+            let mut catalog = Catalog::new(Some(&place.join("catalog")));
+            let found = catalog.sessions(&sources, Detail::All, now()).sessions.len();
+            let took = start.elapsed().as_secs_f64() * 1000.0;
+            if found != usize::try_from(self.sessions).unwrap_or(0) {
+                return Err(SearchError::Wrong(format!("{found} sessions were listed")));
+            }
+            match run {
+                0 => first = took,
+                _ => warm.push(took),
+            }
+        }
+        Ok((median(warm), first))
+    }
+
+    fn report(
+        &self,
+        out: &mut dyn Write,
+        text: u64,
+        engines: &[Measured],
+        (warm, first): (f64, f64),
+    ) -> Result<(), SearchError> {
+        let megabytes = text as f64 / 1e6;
+        let millis = |time: Duration| time.as_secs_f64() * 1000.0;
+        if self.json {
+            let engine = |measured: &Measured| {
+                let query = |(kind, half, most, hits): &(&str, Duration, Duration, usize)| json!({"kind": kind, "p50_ms": millis(*half), "p99_ms": millis(*most), "hits": hits});
+                json!({
+                    "engine": measured.name,
+                    "mb_per_s": megabytes / measured.index.as_secs_f64(),
+                    "size_by_text": measured.bytes as f64 / text as f64,
+                    "queries": measured.queries.iter().map(query).collect::<Vec<Value>>(),
+                })
+            };
+            let engines: Vec<Value> = engines.iter().map(engine).collect();
+            let list = json!({"sessions": self.sessions, "warm_ms": warm, "first_ms": first});
+            let targets =
+                json!({"mb_per_s": SPEED, "size_by_text": RATIO, "p99_ms": QUERY, "list_ms": LIST});
+            let report =
+                json!({"text_bytes": text, "targets": targets, "engines": engines, "list": list});
+            return Ok(writeln!(out, "{report:#}")?);
+        }
+        writeln!(
+            out,
+            "{megabytes:.0} MB of text; {QUERIES} queries of each kind, {LIMIT} hits each\n"
+        )?;
+        for measured in engines {
+            writeln!(
+                out,
+                "{:<9} indexed at {:.0} MB/s (asked {SPEED}), size {:.2} of the text (asked at most {RATIO})",
+                measured.name,
+                megabytes / measured.index.as_secs_f64(),
+                measured.bytes as f64 / text as f64,
+            )?;
+            for (kind, half, most, hits) in &measured.queries {
+                writeln!(
+                    out,
+                    "          {kind:<10} p50 {:>8.2} ms   p99 {:>8.2} ms (asked {QUERY})   {hits} hits",
+                    millis(*half),
+                    millis(*most)
+                )?;
+            }
+        }
+        let count = self.sessions;
+        Ok(writeln!(
+            out,
+            "\nlist of {count} sessions: {warm:.1} ms (asked {LIST}), the first time {first:.0} ms"
+        )?)
+    }
+}
+
+/// The clock of the system, some seconds on: everything that was made counts as settled.
+#[expect(clippy::disallowed_methods, reason = "stamps are compared with the clock")]
+fn now() -> SystemTime {
+    SystemTime::now() + Duration::from_secs(10)
+}
+
+fn source(root: &Path, name: &'static str) -> Result<Source, SearchError> {
+    let holder = Holder { pid: std::process::id(), started: String::new() };
+    let disk = Arc::new(RealDisk::create(root)?);
+    let store: Arc<dyn Store> = Arc::new(FileStore::open(disk, Options::new(holder))?);
+    let layout: Option<&'static dyn Layout> = layout::find(name);
+    let layout = layout.ok_or_else(|| SearchError::Wrong(format!("there is no layout {name}")))?;
+    Ok(Source::new(root, store, vec![layout]))
+}
+
+/// Asks all queries; `ask` tells how many hits there are.
+fn ask(
+    mut ask: impl FnMut(&str) -> Result<usize, SearchError>,
+) -> Result<Vec<(&'static str, Duration, Duration, usize)>, SearchError> {
+    let mut measured = Vec::new();
+    for (kind, texts) in queries() {
+        let (mut times, mut hits) = (Vec::new(), 0);
+        for text in texts {
+            let start = Instant::now();
+            hits += ask(&text)?;
+            times.push(start.elapsed());
+        }
+        times.sort_unstable();
+        measured.push((kind, percentile(&times, 50), percentile(&times, 99), hits));
+    }
+    Ok(measured)
+}
+
+fn ours(
+    catalog: &mut Catalog,
+    (sources, sessions): (&[Source], &Sessions),
+    dir: &Path,
+) -> Result<Measured, SearchError> {
+    let start = Instant::now();
+    catalog.update(sources, sessions, now(), &mut |_| {});
+    let index = start.elapsed();
+    if let Some(note) = catalog.take_notes().pop() {
+        return Err(SearchError::Wrong(note));
+    }
+    let search = catalog.searcher(sources, sessions);
+    let search = search.ok_or_else(|| SearchError::Wrong("there is no index".to_owned()))?;
+    let moment = jiff::Timestamp::UNIX_EPOCH;
+    let queries = ask(|text| {
+        let query = Query::parse(text, moment)?;
+        Ok(search.find(sessions, &query, (LIMIT, Sort::Relevance))?.hits.len())
+    })?;
+    let bytes = files::bytes_on_disk(dir).map_err(SearchError::Directory)?;
+    Ok(Measured { name: "everturn", index, bytes, queries })
+}
+
+/// The same entries, read in the same way, in an index of FTS5 that keeps no texts either.
+fn theirs(
+    (sources, sessions): (&[Source], &Sessions),
+    file: &Path,
+) -> Result<Measured, SearchError> {
+    let start = Instant::now();
+    let mut database = Connection::open(file)?;
+    database.execute_batch(
+        "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;
+         CREATE VIRTUAL TABLE entries USING fts5(text, content='', tokenize='unicode61')",
+    )?;
+    let work = database.transaction()?;
+    {
+        let mut insert = work.prepare("INSERT INTO entries(rowid, text) VALUES (?, ?)")?;
+        let mut number = 0;
+        for session in &sessions.sessions {
+            let Some(reader) = open(sources, session)? else { continue };
+            let mut entries = reader.entries(reader.turns()?)?;
+            while let Some(entry) = entries.next() {
+                number += 1;
+                insert.execute((number, entry?.text))?;
+            }
+        }
+    }
+    work.commit()?;
+    database.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
+    let index = start.elapsed();
+    let text =
+        format!("SELECT rowid FROM entries WHERE entries MATCH ? ORDER BY rank LIMIT {LIMIT}");
+    let mut select = database.prepare(&text)?;
+    let queries = ask(|text| {
+        let rows = select.query_map([text], |row| row.get::<_, i64>(0))?;
+        Ok(rows.count())
+    })?;
+    let dir = file.parent().unwrap_or(file);
+    let bytes = files::bytes_on_disk(dir).map_err(SearchError::Directory)?;
+    Ok(Measured { name: "fts5", index, bytes, queries })
+}

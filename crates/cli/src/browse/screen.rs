@@ -1,0 +1,185 @@
+//! What the browser shows: a bar, what was typed, the list beside its preview or a session, and the keys.
+
+use everturn_export::columns::wrap;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line as Shown, Text};
+use ratatui::widgets::{Block, Borders, List, ListItem, ListState, Paragraph};
+
+use super::model::{Line, Model, Scroll, View};
+
+const LIST_KEYS: &str = "type to search  ↑↓ select  Enter open  ^R replay  ^E export  Esc back";
+const SESSION_KEYS: &str = "↑↓ PgUp PgDn g G scroll  ^R replay  ^E export  Esc back";
+
+/// Below so many columns there is no room for a preview.
+const NARROW: u16 = 60;
+
+pub(super) fn draw(model: &mut Model, frame: &mut Frame<'_>) {
+    let [top, line, middle, bottom] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(1),
+        Constraint::Min(1),
+        Constraint::Length(1),
+    ])
+    .areas(frame.area());
+    let bar = Style::new().add_modifier(Modifier::REVERSED);
+    let count = format!(" everturn  {} sessions in {}", model.total(), model.place);
+    frame.render_widget(Paragraph::new(count).style(bar), top);
+    frame.render_widget(Paragraph::new(format!(" / {}▏", model.query)), line);
+    let keys = match model.view {
+        View::List => LIST_KEYS,
+        View::Session { .. } => SESSION_KEYS,
+    };
+    let words = if model.message.is_empty() { keys } else { model.message.as_str() };
+    frame.render_widget(Paragraph::new(format!(" {words}")).style(bar), bottom);
+    model.height = usize::from(middle.height);
+    match model.view {
+        View::List => list(model, frame, middle),
+        View::Session { .. } => session(model, frame, middle),
+    }
+}
+
+fn list(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    let parts = if area.width < NARROW { [100, 0] } else { [45, 55] };
+    let [left, right] = Layout::horizontal(parts.map(Constraint::Percentage)).areas(area);
+    let dim = Style::new().add_modifier(Modifier::DIM);
+    let item = |row: &super::model::Row| {
+        let title = Shown::from(format!(" {}", row.title));
+        ListItem::new(Text::from(vec![title, Shown::styled(format!("   {}", row.about), dim)]))
+    };
+    let rows = List::new(model.rows.iter().map(item))
+        .highlight_style(Style::new().add_modifier(Modifier::REVERSED));
+    let mut state = ListState::default().with_selected(Some(model.selected));
+    frame.render_stateful_widget(rows, left, &mut state);
+    if right.width > 0 {
+        let lines = model.preview.as_ref().map(|(_, lines)| lines.as_slice()).unwrap_or_default();
+        let (shown, _) = wrapped(lines, usize::from(right.width).saturating_sub(2), None);
+        let preview = Paragraph::new(shown).block(Block::new().borders(Borders::LEFT));
+        frame.render_widget(preview, right);
+    }
+}
+
+fn session(model: &mut Model, frame: &mut Frame<'_>, area: Rect) {
+    let View::Session { lines, scroll, .. } = &mut model.view else { return };
+    let wanted = match scroll {
+        Scroll::To(line) => Some(*line),
+        Scroll::By(_) => None,
+    };
+    let (shown, found) = wrapped(lines, usize::from(area.width).saturating_sub(2), wanted);
+    let most = shown.len().saturating_sub(usize::from(area.height));
+    let at = match *scroll {
+        Scroll::To(_) => found.unwrap_or(0),
+        Scroll::By(at) => at,
+    };
+    let at = at.min(most);
+    *scroll = Scroll::By(at);
+    let visible: Vec<Shown<'_>> =
+        shown.into_iter().skip(at).take(usize::from(area.height)).collect();
+    frame.render_widget(Paragraph::new(visible).block(Block::new()), area);
+}
+
+/// Lines broken to a width, and where the wanted one of them begins.
+fn wrapped(
+    lines: &[Line],
+    width: usize,
+    wanted: Option<usize>,
+) -> (Vec<Shown<'static>>, Option<usize>) {
+    let (mut shown, mut found) = (Vec::new(), None);
+    for (number, line) in lines.iter().enumerate() {
+        if Some(number) == wanted {
+            found = Some(shown.len());
+        }
+        let (words, style) = match line {
+            Line::Heading { words, .. } => (words, Style::new().add_modifier(Modifier::BOLD)),
+            Line::Text(words) => (words, Style::new()),
+            Line::Note(words) => (words, Style::new().add_modifier(Modifier::ITALIC)),
+        };
+        let broken =
+            wrap(words, width).into_iter().map(|text| Shown::styled(format!(" {text}"), style));
+        shown.extend(broken);
+        if !matches!(line, Line::Heading { .. }) {
+            shown.push(Shown::default());
+        }
+    }
+    (shown, found)
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    use super::super::model::{Key, Row};
+    use super::*;
+
+    /// The screen as lines of text.
+    fn screen(model: &mut Model, (width, height): (u16, u16)) -> Vec<String> {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| draw(model, frame)).unwrap();
+        let buffer = terminal.backend().buffer();
+        let row = |y: u16| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
+        (0..height).map(|y| row(y).trim_end().to_owned()).collect()
+    }
+
+    fn model() -> Model {
+        let row = |session: usize, title: &str| Row {
+            session,
+            turn: None,
+            title: title.to_owned(),
+            about: "game 3 1d".to_owned(),
+            folded: title.to_lowercase(),
+        };
+        Model::new(vec![row(0, "Tower"), row(1, "竜の塔")], "store".to_owned())
+    }
+
+    fn entries() -> Vec<Line> {
+        let heading = |turn: u64| Line::Heading { turn, words: format!("[{turn}] gm") };
+        vec![
+            heading(1),
+            Line::Text("The gate opens.".to_owned()),
+            heading(2),
+            Line::Text("You walk to the market and look around.".to_owned()),
+        ]
+    }
+
+    #[test]
+    fn the_list_stands_beside_the_preview() {
+        let mut model = model();
+        model.preview(0, entries());
+        model.press(Key::Type('t'));
+        model.press(Key::Clear);
+        assert_eq!(
+            screen(&mut model, (64, 9)),
+            [
+                " everturn  2 sessions in store",
+                " / ▏",
+                " Tower                       │ [1] gm",
+                "   game 3 1d                 │ The gate opens.",
+                " 竜 の 塔                     │",
+                "   game 3 1d                 │ [2] gm",
+                "                             │ You walk to the market and look",
+                "                             │ around.",
+                " type to search  ↑↓ select  Enter open  ^R replay  ^E export  Es",
+            ]
+        );
+        assert_eq!(screen(&mut model, (20, 5))[2], " Tower");
+    }
+
+    #[test]
+    fn a_session_begins_at_the_turn_that_was_found_and_ends_at_its_end() {
+        let mut model = model();
+        model.show(0, entries(), 2);
+        let shown = screen(&mut model, (24, 6));
+        assert_eq!(shown[2..5], [" [2] gm", " You walk to the", " market and look"]);
+        model.press(Key::Last);
+        let shown = screen(&mut model, (24, 6));
+        assert_eq!(shown[2..5], [" market and look", " around.", ""]);
+        model.press(Key::First);
+        assert_eq!(screen(&mut model, (24, 6))[2], " [1] gm");
+        // The smallest terminals show something, and nothing breaks.
+        for size in [(1, 1), (3, 2), (0, 0), (200, 3)] {
+            screen(&mut model, size);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The catalog of everything that the user may mean: which sources there are, and how to name what is found.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use everturn_catalog::{Catalog, Detail, Session, Sessions, Source};
+use jiff::Timestamp;
+
+use crate::commands::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::sessions::{Access, Root};
+use crate::{homes, settings, sources};
+
+/// The directory of the catalog below that of everything that can be made again.
+const DIRECTORY: &str = "catalog";
+
+/// All sources, and the catalog over them.
+pub(crate) struct Collection {
+    pub(crate) catalog: Catalog,
+    pub(crate) sources: Vec<Source>,
+    /// The sources' names and roots, as the user writes them.
+    roots: Vec<(String, Root)>,
+    /// Whether a source could not be read.
+    pub(crate) is_incomplete: bool,
+}
+
+/// Where the catalog is kept, if the user has a home.
+fn directory() -> Option<PathBuf> {
+    homes::own().map(|home| home.dirs.cache_dir.join(DIRECTORY))
+}
+
+impl Context {
+    /// Opens all sources for reading.
+    pub(crate) fn collection(&self) -> Result<Collection, Error> {
+        let opened = self.open_sources(Access::Read)?;
+        opened.iter().for_each(|(_, root)| root.mention_waiting());
+        let source = |(source, root): &(sources::Source, Root)| {
+            let mut groups = source.layouts(self).into_iter();
+            let first = Source::new(&root.path, root.store(), groups.next().unwrap_or_default());
+            groups.fold(first, Source::or).only(source.file_name())
+        };
+        Ok(Collection {
+            catalog: Catalog::new(directory().as_deref()),
+            sources: opened.iter().map(source).collect(),
+            roots: opened.into_iter().map(|(source, root)| (source.name, root)).collect(),
+            is_incomplete: false,
+        })
+    }
+}
+
+impl Collection {
+    /// The sessions, the last one to be changed first. A source that cannot be read is told about, unless it is the
+    /// only one.
+    pub(crate) fn sessions(&mut self, detail: Detail) -> Result<Sessions, Error> {
+        let mut sessions = self.catalog.sessions(&self.sources, detail, settings::clock());
+        for (number, error) in sessions.failed.drain(..) {
+            let error = Error::from(error);
+            if self.sources.len() == 1 {
+                return Err(error);
+            }
+            let name = self.roots.get(number).map(|(name, _)| name.as_str()).unwrap_or_default();
+            Output::status(&error.saying(format!("source {name}")).to_string());
+            self.is_incomplete = true;
+        }
+        Ok(sessions)
+    }
+
+    /// Where a session is, as the user would write it.
+    pub(crate) fn shown(&self, session: &Session) -> String {
+        let root = self.roots.get(session.source);
+        root.map(|(_, root)| root.shown(&session.summary.place.path)).unwrap_or_default()
+    }
+
+    /// The place that the user has named, for messages.
+    pub(crate) fn place(&self) -> String {
+        let paths: Vec<String> =
+            self.roots.iter().map(|(_, root)| root.path.display().to_string()).collect();
+        paths.join(", ")
+    }
+
+    /// Says what has to be said about the catalog.
+    pub(crate) fn mention_notes(&mut self) {
+        for note in self.catalog.take_notes() {
+            Output::status(&note);
+        }
+    }
+}
+
+/// Names sessions as commands understand them: by id where that is enough, else by path.
+pub(crate) struct Names(HashSet<String>);
+
+impl Names {
+    /// The ids that more than one session has.
+    pub(crate) fn new(sessions: &Sessions) -> Names {
+        let mut seen = HashSet::new();
+        let ids = sessions.sessions.iter().map(|session| &session.summary.place.id);
+        Names(ids.filter(|id| !seen.insert(*id)).cloned().collect())
+    }
+
+    pub(crate) fn of(&self, session: &Session, collection: &Collection) -> String {
+        let id = &session.summary.place.id;
+        if !self.0.contains(id) && !id.contains(['/', '#']) {
+            return id.clone();
+        }
+        collection.shown(session)
+    }
+}
+
+/// A time that the user has written for a flag.
+pub(crate) fn date(
+    text: &str,
+    flag: &str,
+    now: Timestamp,
+) -> Result<everturn_catalog::Period, Error> {
+    everturn_catalog::period(text, now).ok_or_else(|| {
+        Error::new(Exit::Request, format!("{flag}: {text:?} is no date"))
+            .hint("write 2026-01-03, 2026-01, yesterday, 3d or 2w")
+    })
+}
+
+/// How long ago a time was, in few letters.
+pub(crate) fn age(time: Option<Timestamp>, now: Timestamp) -> String {
+    let Some(time) = time else { return "?".to_owned() };
+    let seconds = now.as_second().saturating_sub(time.as_second());
+    match seconds {
+        ..0 => "soon".to_owned(),
+        0..60 => "now".to_owned(),
+        60..3600 => format!("{}min", seconds / 60),
+        3600..86_400 => format!("{}h", seconds / 3600),
+        86_400..1_209_600 => format!("{}d", seconds / 86_400),
+        1_209_600..31_536_000 => format!("{}w", seconds / 604_800),
+        _ => format!("{}y", seconds / 31_536_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_short() {
+        let now: Timestamp = "2026-03-10T12:00:00Z".parse().unwrap();
+        for (time, expect) in [
+            ("2026-03-10T12:00:01Z", "soon"),
+            ("2026-03-10T11:59:30Z", "now"),
+            ("2026-03-10T11:01:00Z", "59min"),
+            ("2026-03-09T12:00:01Z", "23h"),
+            ("2026-03-09T12:00:00Z", "1d"),
+            ("2026-02-10T12:00:00Z", "4w"),
+            ("2024-02-10T12:00:00Z", "2y"),
+        ] {
+            assert_eq!(age(time.parse().ok(), now), expect, "{time}");
+        }
+        assert_eq!(age(None, now), "?");
+    }
+}

@@ -1,0 +1,226 @@
+//! `everturn search`: what was said, in all sessions.
+
+use std::collections::HashMap;
+
+use clap::ValueEnum;
+use everturn::layout::Reader;
+use everturn::view::Entry;
+use everturn_catalog::{Detail, Found, Hit, Query, Session, Sessions, Snippet, Sort, entry, open};
+
+use super::Context;
+use crate::catalog::{Collection, Names, date};
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::json::Object;
+use crate::output::{Output, coloured, harmless};
+use crate::progress::Progress;
+use crate::sessions::report;
+use crate::settings;
+
+/// How many characters of an entry are shown.
+const WIDTH: usize = 160;
+
+/// Find what was said in any session
+///
+/// All words must be there. An index of all sessions is kept, and brought up to date first; it can be deleted at any
+/// time. What is found is named so that `everturn show` understands it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn search dragon tower
+  everturn search '"old tower"' speaker:narrator
+  everturn search 'parse_* OR HttpRequest' kind:tool_call --since 2w
+  everturn search dragn~ layout:game --sort date --limit 5
+  everturn show "$(everturn search dragon --limit 1 --json | jq -r .ref)"
+
+In a query:
+  word          the word, whatever its case and accents; parts of identifiers too
+  "two words"   one after the other
+  wor*  wrod~   words that begin like this; words with a typo
+  a OR b  -c    one of the two; without the third
+  speaker: kind: session: layout: project: status: title: since: until:
+                with a value after the colon, such as since:2026-01-03 or since:3d
+Write -- before a query that begins with a minus sign."#)]
+pub(crate) struct Args {
+    /// What to look for
+    #[arg(required = true, value_name = "QUERY")]
+    query: Vec<String>,
+
+    /// Nothing older: a date, or how long ago, such as 2026-01-03 or 3d
+    #[arg(long, value_name = "DATE")]
+    since: Option<String>,
+
+    /// Nothing newer; the date itself counts
+    #[arg(long, value_name = "DATE")]
+    until: Option<String>,
+
+    /// No more than so many
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+
+    /// What comes first
+    #[arg(long, value_name = "ORDER", default_value = "relevance")]
+    sort: Order,
+
+    /// Ask the index as it is, without looking for changes
+    #[arg(long)]
+    no_update: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Order {
+    /// What fits best
+    Relevance,
+    /// What is newest
+    Date,
+}
+
+impl Args {
+    fn query(&self) -> Result<Query, Error> {
+        let now = settings::now();
+        let since = self.since.as_deref().map(|text| date(text, "--since", now)).transpose()?;
+        let until = self.until.as_deref().map(|text| date(text, "--until", now)).transpose()?;
+        let query = Query::parse(&self.query.join(" "), now).map_err(|error| {
+            Error::new(Exit::Request, format!("the query cannot be understood: {error}"))
+                .hint("everturn search --help says what a query may be")
+        })?;
+        Ok(query.within(since.map(|period| period.start), until.map(|period| period.end)))
+    }
+}
+
+/// Brings the index up to date, and says how far that is.
+fn update(collection: &mut Collection, sessions: &Sessions) {
+    let progress = Progress::new("reading sessions, bytes");
+    let Collection { catalog, sources, .. } = collection;
+    catalog.update(sources, sessions, settings::clock(), &mut |at| {
+        progress.bytes(at.bytes.0, at.bytes.1);
+    });
+    progress.finish();
+}
+
+/// What is printed about a hit.
+struct Printed<'a> {
+    reference: String,
+    session: &'a Session,
+    hit: &'a Hit,
+    entry: Entry,
+    snippet: Snippet,
+}
+
+fn json(printed: &Printed<'_>, collection: &Collection) -> String {
+    let Printed { reference, session, hit, entry, snippet } = printed;
+    let characters = |byte: usize| snippet.text.get(..byte).unwrap_or_default().chars().count();
+    let highlights = snippet.highlights.iter();
+    let highlights: Vec<String> = highlights
+        .map(|range| format!("[{},{}]", characters(range.start), characters(range.end)))
+        .collect();
+    let object = Object::new()
+        .text("ref", reference)
+        .text("session", &session.summary.place.id)
+        .text("layout", session.summary.layout)
+        .text("title", &session.summary.title)
+        .text("path", &collection.shown(session))
+        .number("turn", entry.turn)
+        .number("seq", entry.seq)
+        .text("id", &entry.id)
+        .time("time", entry.time)
+        .text("speaker", &entry.speaker)
+        .text("kind", entry.kind.as_str())
+        .raw("score", &format!("{:.3}", hit.score))
+        .text("snippet", &snippet.text)
+        .raw("highlights", &format!("[{}]", highlights.join(",")));
+    object.close()
+}
+
+/// A hit for people: where it is, and the words around what was found.
+fn text(printed: &Printed<'_>, colour: bool) -> String {
+    let Printed { reference, session, entry, snippet, .. } = printed;
+    let mut heading = format!("{reference}  {}  {}", session.summary.layout, entry.speaker);
+    if let Some(time) = entry.time {
+        heading.push_str(&format!("  {time}"));
+    }
+    if session.summary.title != session.summary.place.id {
+        heading.push_str(&format!("  {}", session.summary.title));
+    }
+    let mut line = String::new();
+    let mut at = 0;
+    let part = |from: usize, to: usize| harmless(snippet.text.get(from..to).unwrap_or_default());
+    for range in &snippet.highlights {
+        line.push_str(&part(at, range.start));
+        let found = part(range.start, range.end);
+        match colour {
+            true => line.push_str(&format!("\u{1b}[1;31m{found}\u{1b}[0m")),
+            false => line.push_str(&found),
+        }
+        at = range.end;
+    }
+    line.push_str(&part(at, snippet.text.len()));
+    format!("{}\n    {line}", harmless(&heading).replace('\n', " "))
+}
+
+fn print(
+    context: &mut Context,
+    (collection, sessions): (&Collection, &Sessions),
+    query: &Query,
+    found: &Found,
+) -> Result<usize, Stop> {
+    let names = Names::new(sessions);
+    let colour = coloured();
+    let mut readers: HashMap<usize, Option<Box<dyn Reader>>> = HashMap::new();
+    let mut vanished = 0;
+    for hit in &found.hits {
+        let Some(session) = sessions.sessions.get(hit.session) else { continue };
+        let reader = readers.entry(hit.session).or_insert_with(|| {
+            // A session that went away since is one hit less.
+            open(&collection.sources, session).ok().flatten()
+        });
+        let Some(Ok(Some(entry))) = reader.as_deref().map(|reader| entry(reader, hit)) else {
+            vanished += 1;
+            continue;
+        };
+        let snippet = Snippet::of(&entry.text, query, WIDTH);
+        let reference = format!("{}#{}", names.of(session, collection), entry.turn);
+        let printed = Printed { reference, session, hit, entry, snippet };
+        match context.json {
+            true => writeln!(context.out, "{}", json(&printed, collection))?,
+            false => writeln!(context.out, "{}", text(&printed, colour))?,
+        }
+    }
+    Ok(vanished)
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let query = args.query()?;
+    let mut collection = context.collection()?;
+    let sessions = collection.sessions(Detail::All)?;
+    if !args.no_update {
+        update(&mut collection, &sessions);
+    }
+    let sort = match args.sort {
+        Order::Relevance => Sort::Relevance,
+        Order::Date => Sort::Date,
+    };
+    let Collection { catalog, sources, .. } = &mut collection;
+    let found = catalog.search(sources, &sessions, &query, (args.limit, sort));
+    collection.mention_notes();
+    if found.similar {
+        Output::status("nothing fits exactly; these are words that look like it");
+    }
+    let answered = if found.similar { query.forgiving() } else { None };
+    let answered = answered.as_ref().unwrap_or(&query);
+    let vanished = print(context, (&collection, &sessions), answered, &found)?;
+    context.out.flush()?;
+    report(&sessions.findings);
+    if vanished > 0 {
+        Output::status(&format!("{vanished} more could not be read"));
+    }
+    if found.more {
+        Output::status(&format!("there are more than {}; --limit shows more", args.limit));
+    }
+    if found.hits.is_empty() && !context.json {
+        Output::status(&format!("nothing was found in {}", collection.place()));
+        if let Some(note) = query.not_fields() {
+            Output::status(&note);
+        }
+    }
+    Ok(Exit::Fine)
+}
