@@ -19,8 +19,8 @@ use crate::report::json;
 use crate::report::summary::{Report, ScenarioReport, Summary};
 use crate::report::table;
 use crate::run::{self, RunError};
-use crate::secrets::{Scan, ScanError};
 use crate::search::{Search, SearchError};
+use crate::secrets::{Scan, ScanError};
 use crate::workload::Workload;
 
 /// Everturn beside its peers, measured in one run.

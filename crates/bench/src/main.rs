@@ -19,8 +19,8 @@ mod campaign;
 mod chatlog;
 mod export;
 mod homes;
-mod secrets;
 mod search;
+mod secrets;
 
 mod machine;
 mod report;

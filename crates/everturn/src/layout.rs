@@ -463,10 +463,7 @@ pub trait Reader: Send {
 
     /// The states that were stored with a range of turns, as they are stored, each with its turn. Nothing, if the
     /// layout does not keep them with the turns.
-    fn snapshots(
-        &self,
-        turns: RangeInclusive<u64>,
-    ) -> Result<Option<Box<dyn Stream<Item = (u64, Tree)> + '_>>, LayoutError> {
+    fn snapshots(&self, turns: RangeInclusive<u64>) -> Result<Option<Snapshots<'_>>, LayoutError> {
         let _ = turns;
         Ok(None)
     }
@@ -497,6 +494,9 @@ pub trait Reader: Send {
         Err(LayoutError::request(format!("there is no branch {strand:?} in the session")))
     }
 }
+
+/// States as they are stored, each with its turn, while they are read.
+pub type Snapshots<'r> = Box<dyn Stream<Item = (u64, Tree)> + 'r>;
 
 /// Things that are read one after the other, with what was noticed on the way.
 pub trait Stream {

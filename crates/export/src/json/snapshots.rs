@@ -114,11 +114,11 @@ impl<'s> States<'s> {
         }
         changed
             .into_iter()
-            .map(|(scope, member, list)| self.snapshot(&scope, &member, list))
+            .map(|(scope, member, list)| self.snapshot(&scope, &member, &list))
             .collect()
     }
 
-    fn snapshot(&mut self, scope: &str, member: &str, changes: Vec<Value>) -> Value {
+    fn snapshot(&mut self, scope: &str, member: &str, changes: &[Value]) -> Value {
         self.count += 1;
         let tree = self.scopes.iter().find(|(name, _)| name == scope);
         let tree = tree.and_then(|(_, tree)| tree.at(&[member])).unwrap_or_else(Tree::null);

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use pulldown_cmark::{CodeBlockKind, Event, LinkType, OffsetIter, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, LinkType, OffsetIter, Options, Parser, Tag};
 
 /// How often a text is looked at again after something in it was defused.
 const ROUNDS: usize = 6;
@@ -91,7 +91,7 @@ fn edits(text: &str) -> Option<Vec<Edit>> {
         }
         match event {
             Event::Start(_) => depth += 1,
-            Event::End(TagEnd::HtmlBlock) | Event::End(_) => depth -= 1,
+            Event::End(_) => depth -= 1,
             _ => {}
         }
         if depth > DEEPEST {

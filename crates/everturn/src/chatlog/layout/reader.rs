@@ -9,7 +9,7 @@ use crate::chatlog::tools::changes_of;
 use crate::chatlog::writer::ChatMark;
 use crate::delta::{Delta, Path};
 use crate::finding::{Code, Finding};
-use crate::layout::{LayoutError, Reader, Stream};
+use crate::layout::{self, LayoutError, Reader, Stream};
 use crate::tree::{Kind, Tree};
 use crate::view::{Change, Entry, Mark, MarkKind, State};
 
@@ -65,7 +65,7 @@ impl Reader for ChatReader {
     fn snapshots(
         &self,
         turns: RangeInclusive<u64>,
-    ) -> Result<Option<Box<dyn Stream<Item = (u64, Tree)> + '_>>, LayoutError> {
+    ) -> Result<Option<layout::Snapshots<'_>>, LayoutError> {
         Ok(Some(Box::new(Snapshots { log: &self.log, places: places(&self.log, &turns)? })))
     }
 
