@@ -20,7 +20,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::{faults, homes, settings};
 
-pub(crate) use lookup::{Candidate, Chosen, Listed};
+pub(crate) use lookup::{Candidate, Chosen};
 
 /// What a command wants to do with a root.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(names(dir.path()), [""; 0]);
         write(&path, "whole", Existing::Kept).unwrap();
         assert_eq!(names(dir.path()), ["story.txt"]);
-        assert_eq!(std::io::read_to_string(open(&path)).unwrap(), "whole");
+        assert_eq!(io::read_to_string(open(&path)).unwrap(), "whole");
     }
 
     #[expect(clippy::disallowed_methods, reason = "a test looks at what was written")]
@@ -155,7 +155,7 @@ mod tests {
         write(&dir.path().join("new.txt"), "first", Existing::Kept).unwrap();
         assert!(target.finish().is_err());
         write(&path, "three", Existing::Replaced).unwrap();
-        assert_eq!(std::io::read_to_string(open(&path)).unwrap(), "three");
+        assert_eq!(io::read_to_string(open(&path)).unwrap(), "three");
         assert_eq!(names(dir.path()), ["new.txt", "story.txt"]);
     }
 }
