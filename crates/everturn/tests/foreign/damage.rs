@@ -12,7 +12,7 @@ fn read(bytes: &[u8]) -> Box<dyn Reader> {
     open("claude-code", FILE, bytes)
 }
 
-fn talk() -> Vec<serde_json::Value> {
+fn talk() -> Vec<Value> {
     vec![
         user("u1", "", "One."),
         says("a1", "u1", "First."),
