@@ -59,10 +59,13 @@ pub(super) fn walk(
         for entry in listing.entries {
             let path = dir.join(&entry.name);
             match entry.kind {
-                Kind::Dir if level < depth && !entry.linked => {
-                    if !is_passed_over(entry.name.as_str()) && enters(&path) {
-                        waiting.push((path, level + 1));
-                    }
+                Kind::Dir
+                    if level < depth
+                        && !entry.linked
+                        && !is_passed_over(entry.name.as_str())
+                        && enters(&path) =>
+                {
+                    waiting.push((path, level + 1));
                 }
                 Kind::File => match fits(&path) {
                     Fit::No => {}

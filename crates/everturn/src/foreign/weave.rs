@@ -182,7 +182,7 @@ impl<'a> Loom<'a> {
                 set(&mut loom.first_child, parent, at);
             }
         }
-        let order = loom.from_the_roots();
+        let order = loom.reach_all();
         loom.sum_up(&order);
         loom
     }
@@ -207,7 +207,7 @@ impl<'a> Loom<'a> {
     }
 
     /// Every chained record after its parent. Whoever cannot be reached is in a circle, or hangs on one, which is cut.
-    fn from_the_roots(&mut self) -> Vec<u32> {
+    fn reach_all(&mut self) -> Vec<u32> {
         let mut seen = vec![false; self.knots.len()];
         let mut order = Vec::new();
         let is_chained =
@@ -304,9 +304,9 @@ impl<'a> Loom<'a> {
             let next = path.get(place + 1);
             for child in self.children(at).filter(|child| Some(child) != next) {
                 if self.belongs(child, side) {
-                    merged.push(child)
+                    merged.push(child);
                 } else {
-                    leaving.push((child, at))
+                    leaving.push((child, at));
                 }
             }
         }
@@ -316,9 +316,9 @@ impl<'a> Loom<'a> {
             done += 1;
             for child in self.children(at) {
                 if self.belongs(child, side) {
-                    merged.push(child)
+                    merged.push(child);
                 } else {
-                    leaving.push((child, at))
+                    leaving.push((child, at));
                 }
             }
         }

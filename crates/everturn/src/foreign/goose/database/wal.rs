@@ -23,9 +23,12 @@ fn sum(bytes: &[u8], big: bool, from: (u32, u32)) -> (u32, u32) {
     })
 }
 
+/// The size of a page; pages by their numbers, with where they are; how many pages there are in all.
+type Finished = (usize, Vec<(u32, usize)>, u32);
+
 /// The pages of a log up to the last change that was finished: their numbers and where they are; and how many pages the
 /// database has then.
-fn finished(log: &[u8]) -> Option<(usize, Vec<(u32, usize)>, u32)> {
+fn finished(log: &[u8]) -> Option<Finished> {
     let magic = number(log, 0).filter(|magic| magic & !1 == MAGIC)?;
     let (big, page) = (magic & 1 == 1, usize::try_from(number(log, 8)?).ok()?);
     if !page.is_power_of_two() || page < 512 {
