@@ -181,7 +181,7 @@ mod tests {
         check("<!-- hidden", "&lt;!-- hidden");
         check("```\nnever closed", "```\nnever closed\n```");
         check("~~~~\nnever closed\n~~~", "~~~~\nnever closed\n~~~\n~~~~");
-        check("[x]: javascript:alert(1)\n\n[x]", "\\[x]: javascript:alert(1)\n\n[x]");
+        check("[x]: javascript:alert(1)\n\n[x]", "\\[x]: javascript:alert(1)\n\n\\[x]");
         check("[x](javascript:alert(1))", "\\[x](javascript:alert(1))");
         check("<javascript:alert(1)>", "&lt;javascript:alert(1)>");
         check("![x](https://example.org/a.png)", "[x](https://example.org/a.png)");
