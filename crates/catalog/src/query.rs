@@ -215,7 +215,7 @@ impl Query {
                 // The last character of a stretch is in the pair before it already.
                 Some(before) if before.range.end == word.range.end => {}
                 _ if !is_pair && word.text.starts_with(is_unspaced) => {
-                    alone.push(word.text.clone())
+                    alone.push(word.text.clone());
                 }
                 _ => units.push((offset, word.text.clone())),
             }

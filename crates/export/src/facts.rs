@@ -36,7 +36,7 @@ fn names(speakers: &[Speaker]) -> Option<String> {
     let more = speakers.len().saturating_sub(NAMED);
     let names: Vec<&str> =
         speakers.iter().take(NAMED).map(|speaker| speaker.name.as_str()).collect();
-    let more = (more > 0).then(|| format!(" and {more} more")).unwrap_or_default();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!names.is_empty()).then(|| format!("{}{more}", names.join(", ")))
 }
 

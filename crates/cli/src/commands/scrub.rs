@@ -199,7 +199,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         plans.iter().flat_map(|plan| &plan.changed).flat_map(|it| it.counts.values()).sum();
     let question = format!("Replace {secrets} secrets?");
     let is_shown = args.dry_run || !args.yes;
-    if is_shown && !(context.json && !args.dry_run) {
+    if is_shown && (!context.json || args.dry_run) {
         for (target, plan) in targets.iter().zip(&plans) {
             print(context, target, plan, false)?;
         }

@@ -43,7 +43,7 @@ fn search(root: &Path, words: &[&str]) -> (String, String) {
         ["search", "--json", "--sort", "date"].iter().chain(words).copied().collect();
     let done = run(everturn(root, &words), "");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    assert_eq!(done.status.code(), Some(0), "{}", text(done.stderr.clone()));
+    assert_eq!(done.status.code(), Some(0), "{}", text(done.stderr));
     (text(done.stdout), text(done.stderr))
 }
 

@@ -18,6 +18,7 @@ pub(crate) fn ends(point: u64) -> Vec<Survival> {
 
 /// Cuts the work at every change of the disk. `work` says how many of the `count` operations were acknowledged;
 /// `verify` gets what is left, that number, and which of the ends it is.
+#[expect(clippy::print_stdout, reason = "the suites say how much they tried")]
 pub(crate) fn crash_everywhere(
     name: &str,
     count: usize,

@@ -2,8 +2,11 @@
 
 use serde_json::json;
 
-/// Each way has a name and puts a text into another.
-pub(crate) const WAYS: &[(&str, fn(&str) -> String)] = &[
+/// Puts a text into another.
+type Way = fn(&str) -> String;
+
+/// Each way with its name.
+pub(crate) const WAYS: &[(&str, Way)] = &[
     ("prose", |it| format!("I think the key is {it} and it should work now.")),
     ("end of a sentence", |it| format!("Please use this one: {it}.\nThanks!")),
     ("JSON", |it| json!({"type": "text", "text": it, "n": 1}).to_string()),

@@ -74,7 +74,7 @@ fn edits(text: &str) -> Option<Vec<Edit>> {
             Event::Start(Tag::Heading { .. }) => edits.push((range, bold(part))),
             Event::Start(Tag::FootnoteDefinition(_)) => edits.push(before(range.start, "\\")),
             Event::Start(Tag::Image { .. }) => {
-                edits.push((range.start..range.start + 1, String::new()))
+                edits.push((range.start..range.start + 1, String::new()));
             }
             Event::Start(Tag::Link { dest_url, link_type, .. }) if !is_harmless(dest_url) => {
                 match link_type {

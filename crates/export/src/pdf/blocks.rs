@@ -117,7 +117,7 @@ impl Maker {
     fn take(&mut self, event: Event<'_>) {
         match event {
             Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => {
-                self.say(&text, false)
+                self.say(&text, false);
             }
             Event::Code(text) => self.say(&text, true),
             Event::SoftBreak | Event::HardBreak => self.say("\n", false),
