@@ -156,7 +156,7 @@ mod tests {
                 " / ▏",
                 " Tower                       │ [1] gm",
                 "   game 3 1d                 │ The gate opens.",
-                " 竜 の 塔                     │",
+                " 竜 の 塔                       │",
                 "   game 3 1d                 │ [2] gm",
                 "                             │ You walk to the market and look",
                 "                             │ around.",
@@ -170,13 +170,13 @@ mod tests {
     fn a_session_begins_at_the_turn_that_was_found_and_ends_at_its_end() {
         let mut model = model();
         model.show(0, entries(), 2);
-        let shown = screen(&mut model, (24, 6));
+        let shown = screen(&mut model, (20, 6));
         assert_eq!(shown[2..5], [" [2] gm", " You walk to the", " market and look"]);
         model.press(Key::Last);
-        let shown = screen(&mut model, (24, 6));
+        let shown = screen(&mut model, (20, 6));
         assert_eq!(shown[2..5], [" market and look", " around.", ""]);
         model.press(Key::First);
-        assert_eq!(screen(&mut model, (24, 6))[2], " [1] gm");
+        assert_eq!(screen(&mut model, (20, 6))[2], " [1] gm");
         // The smallest terminals show something, and nothing breaks.
         for size in [(1, 1), (3, 2), (0, 0), (200, 3)] {
             screen(&mut model, size);

@@ -8,7 +8,7 @@ use super::error::CodeliaError;
 use crate::checksum::checksum;
 use crate::finding::{Code, Finding};
 use crate::game::StoreSource;
-use crate::lines::{Forward, Item, Record, Scan, Text};
+use crate::lines::{Forward, Item, Record, Scan, Source, Text};
 use crate::names::FilePath;
 use crate::store::{Store, StoreError};
 use crate::tree::Tree;
@@ -34,6 +34,8 @@ pub struct Messages {
     /// None, if there is no log.
     scan: Option<Box<Forward<StoreSource>>>,
     number: u64,
+    /// Up to where it is read: what another program adds meanwhile is not.
+    len: u64,
     /// What was noticed so far.
     pub findings: Vec<Finding>,
 }
@@ -46,16 +48,18 @@ impl Messages {
         start: u64,
         number: u64,
     ) -> Result<Messages, CodeliaError> {
+        let mut len = 0;
         let scan = match StoreSource::open(store, file) {
             Err(StoreError::Missing { .. }) => None,
             Err(error) => return Err(error.into()),
             Ok(source) => {
+                len = source.len().map_err(StoreError::io("read", file))?;
                 let line = (start == 0).then_some(1);
                 let scan = Scan::new(source, file.clone()).start_at(start, line).forward();
                 Some(Box::new(scan.map_err(StoreError::io("read", file))?))
             }
         };
-        Ok(Messages { file: file.clone(), scan, number, findings: Vec::new() })
+        Ok(Messages { file: file.clone(), scan, number, len, findings: Vec::new() })
     }
 
     fn note(&mut self, record: &Record, message: String) {
@@ -172,14 +176,14 @@ impl Tally {
         for message in messages.by_ref() {
             message?;
         }
-        let count = messages.read_so_far();
-        let tail = store.read(file, stat.len.saturating_sub(MARK_BYTES)..stat.len)?;
+        // The log may have grown since it was looked at; what was read and what is noted go together.
+        let (count, len) = (messages.read_so_far(), messages.len);
+        let tail = store.read(file, len.saturating_sub(MARK_BYTES)..len)?;
         let ends_well = tail.last() == Some(&b'\n');
         let mark = match ends_well {
-            true => Mark { messages: count, bytes: stat.len, sum: checksum(&[&tail]) },
+            true => Mark { messages: count, bytes: len, sum: checksum(&[&tail]) },
             false => start,
         };
-        let (len, findings) = (Some(stat.len), messages.findings);
-        Ok(Tally { messages: count, len, mark, findings })
+        Ok(Tally { messages: count, len: Some(len), mark, findings: messages.findings })
     }
 }
