@@ -57,7 +57,7 @@ pub struct Cleared {
 ///
 /// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
 /// let now = "2026-01-01T10:00:00Z".parse()?;
-/// let project = open_project(&store, &ProjectPath::parse("/work/site")?, now)?;
+/// let project = open_project(&store, &ProjectPath::parse("/srv/site")?, now)?;
 /// let session = SessionWriter::create(&store, &project.dir, &NewSession::default(), now)?;
 /// let appended = session.append(&Message::from_user("ling", "Fix the menu"), now)?;
 /// assert_eq!(session.number(&appended)?, 1);
