@@ -510,6 +510,21 @@ pub trait Stream {
     fn take_findings(&mut self) -> Vec<Finding>;
 }
 
+/// The changes of a session whose records are only ever added.
+pub(crate) struct NoChanges;
+
+impl Stream for NoChanges {
+    type Item = Change;
+
+    fn next(&mut self) -> Option<Result<Change, LayoutError>> {
+        None
+    }
+
+    fn take_findings(&mut self) -> Vec<Finding> {
+        Vec::new()
+    }
+}
+
 /// A session in the hands of its one writer.
 pub trait Editor: Send {
     /// The name of the layout.

@@ -12,6 +12,7 @@ use thiserror::Error;
 use crate::disk::Kind;
 use crate::names::{FilePath, Name, NameError, SessionId};
 use crate::store::{Durability, Step, Store, StoreError, trash_dir};
+use crate::view;
 
 /// How the name of something in the trash begins.
 const STAMP: &str = "%Y%m%dT%H%M%SZ";
@@ -77,6 +78,13 @@ pub struct Trashed {
 }
 
 impl Trashed {
+    /// The same as people see it.
+    pub(crate) fn shown(self, bytes: u64) -> view::Trashed {
+        let Trashed { name, path } = self;
+        let (id, time) = (name.id.to_string(), name.time);
+        view::Trashed { name: name.to_string(), id, path, time, bytes }
+    }
+
     /// Where it is now.
     fn now_at(&self) -> Result<FilePath, NameError> {
         let at = format!("{}/{}", self.name.place()?.as_str(), self.path.as_str());
@@ -131,6 +139,18 @@ pub(crate) fn trashed(store: &Arc<dyn Store>, homes: Homes) -> Result<Vec<Trashe
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
+}
+
+/// What is in the trash, oldest first, as people see it.
+pub(crate) fn listed(
+    store: &Arc<dyn Store>,
+    homes: Homes,
+) -> Result<Vec<view::Trashed>, TrashError> {
+    let shown = |trashed: Trashed| -> Result<view::Trashed, TrashError> {
+        let bytes = size_of(store, trashed.now_at()?)?;
+        Ok(trashed.shown(bytes))
+    };
+    trashed(store, homes)?.into_iter().map(shown).collect()
 }
 
 /// What a place in the trash holds; nothing if it is of another layout, or was restored by a process that died

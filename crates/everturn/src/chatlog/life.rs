@@ -58,17 +58,7 @@ pub(super) fn trash(
 
 /// The chat logs in the trash, oldest first.
 pub(super) fn trashed(store: &Arc<dyn Store>) -> Result<Vec<Trashed>, ChatError> {
-    let names: Vec<TrashName> =
-        common::trashed(store, homes)?.into_iter().map(|trashed| trashed.name).collect();
-    let sizes = common::sizes(store, &names, homes)?;
-    let found = sizes.into_iter().map(|(trashed, bytes)| Trashed {
-        name: trashed.name.to_string(),
-        id: trashed.name.id.to_string(),
-        path: trashed.path,
-        time: trashed.name.time,
-        bytes,
-    });
-    Ok(found.collect())
+    Ok(common::listed(store, homes)?)
 }
 
 fn name_of(name: &str) -> Result<TrashName, ChatError> {

@@ -10,7 +10,7 @@ use super::fetch::Fetch;
 use super::record::{At, Draft, Look, Parent};
 use super::survey::{Seen, Survey, Surveyor, title};
 use super::weave::Forks;
-use super::{Fit, Format, Glance, glance};
+use super::{Fit, Format, glance};
 use crate::finding::Code;
 use crate::layout::LayoutError;
 use crate::names::{FilePath, Name};
@@ -319,10 +319,6 @@ impl Format for Aider {
         let mut surveyor = talk.surveyor;
         surveyor.survey.usage = (!talk.usage.models.is_empty()).then_some(talk.usage);
         Ok(surveyor.finish(Forks::Ways, talk.tip))
-    }
-
-    fn glance(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Glance, LayoutError> {
-        Ok(Glance::of(&self.survey(store, place)?))
     }
 
     fn fetch(

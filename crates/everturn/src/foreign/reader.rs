@@ -10,7 +10,7 @@ use super::record::{Draft, Node};
 use super::survey::{Survey, name_of, title};
 use super::weave::{Line, What};
 use crate::finding::Finding;
-use crate::layout::{LayoutError, Reader, Stream};
+use crate::layout::{LayoutError, NoChanges, Reader, Stream};
 use crate::store::Store;
 use crate::tree::Tree;
 use crate::view::{Change, Counts, Entry, State, Strand, Usage};
@@ -257,21 +257,6 @@ impl<F: Format> Stream for Entries<'_, F> {
             }
             self.seq += u64::from(node.entries);
         }
-    }
-
-    fn take_findings(&mut self) -> Vec<Finding> {
-        Vec::new()
-    }
-}
-
-/// Records are only ever added, so nothing changes.
-struct NoChanges;
-
-impl Stream for NoChanges {
-    type Item = Change;
-
-    fn next(&mut self) -> Option<Result<Change, LayoutError>> {
-        None
     }
 
     fn take_findings(&mut self) -> Vec<Finding> {

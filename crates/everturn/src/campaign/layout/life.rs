@@ -53,14 +53,7 @@ pub(super) fn move_on(
 }
 
 pub(super) fn in_trash(store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {
-    let shown = trashed(store)?.into_iter().map(|(item, bytes)| Trashed {
-        name: item.name.to_string(),
-        id: item.name.id.to_string(),
-        path: item.path,
-        time: item.name.time,
-        bytes,
-    });
-    Ok(shown.collect())
+    Ok(trashed(store)?.into_iter().map(|(item, bytes)| item.shown(bytes)).collect())
 }
 
 fn trash_name(name: &str) -> Result<TrashName, LayoutError> {

@@ -10,7 +10,7 @@ use crate::codelia::legacy::Legacy;
 use crate::codelia::log::{Messages, Stored, Tally};
 use crate::codelia::message::{Role, calls, role, text};
 use crate::finding::Finding;
-use crate::layout::{LayoutError, Reader, Stream};
+use crate::layout::{LayoutError, NoChanges, Reader, Stream};
 use crate::names::SessionId;
 use crate::tree::Tree;
 use crate::view::{Change, Entry, Kind, State};
@@ -173,19 +173,4 @@ fn entries(stored: &Stored, before: u64) -> Vec<Entry> {
         add(Kind::ToolCall, format!("{} {}", call.name, call.arguments), raw);
     }
     entries
-}
-
-/// Messages are only ever added, so nothing changes.
-struct NoChanges;
-
-impl Stream for NoChanges {
-    type Item = Change;
-
-    fn next(&mut self) -> Option<Result<Change, LayoutError>> {
-        None
-    }
-
-    fn take_findings(&mut self) -> Vec<Finding> {
-        Vec::new()
-    }
 }

@@ -140,14 +140,7 @@ fn trash_name(name: &str) -> Result<TrashName, LayoutError> {
 pub(super) fn trashed(store: &Arc<dyn Store>) -> Result<Vec<Trashed>, LayoutError> {
     let names: Vec<TrashName> = list_trashed(store)?.into_iter().map(|item| item.name).collect();
     let plan = PurgePlan::new(store, &names)?;
-    let shown = plan.entries.into_iter().map(|(item, bytes)| Trashed {
-        name: item.name.to_string(),
-        id: item.name.id.to_string(),
-        path: item.path,
-        time: item.name.time,
-        bytes,
-    });
-    Ok(shown.collect())
+    Ok(plan.entries.into_iter().map(|(item, bytes)| item.shown(bytes)).collect())
 }
 
 pub(super) fn take_out(store: &Arc<dyn Store>, name: &str) -> Result<Place, LayoutError> {

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use serde_json::Value;
 
 use crate::finding::Finding;
-use crate::layout::{LayoutError, Reader, Stream};
+use crate::layout::{LayoutError, NoChanges, Reader, Stream};
 use crate::linggen::content::{Part, parts};
 use crate::linggen::messages::{Row, Rows, USER, finding};
 use crate::linggen::names::SessionFile;
@@ -68,21 +68,6 @@ impl Reader for SessionReader {
         let tree = values.and_then(|values| Tree::from_value(&values).ok());
         let scopes = vec![(SCOPE.to_owned(), tree.unwrap_or_else(Tree::object))];
         Ok(State { turn, scopes, findings: Vec::new() })
-    }
-}
-
-/// Messages change nothing but the list of messages.
-struct NoChanges;
-
-impl Stream for NoChanges {
-    type Item = Change;
-
-    fn next(&mut self) -> Option<Result<Change, LayoutError>> {
-        None
-    }
-
-    fn take_findings(&mut self) -> Vec<Finding> {
-        Vec::new()
     }
 }
 
