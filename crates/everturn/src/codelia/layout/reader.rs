@@ -13,6 +13,7 @@ use crate::finding::Finding;
 use crate::layout::{LayoutError, NoChanges, Reader, Stream};
 use crate::names::SessionId;
 use crate::tree::Tree;
+use crate::view::carried::{carried, restored};
 use crate::view::{Change, Entry, Kind, State};
 
 /// The one part of the state that a session has: what the program keeps about it.
@@ -171,6 +172,10 @@ fn entries(stored: &Stored, before: u64) -> Vec<Entry> {
         // A message that says nothing is still shown whole, with its first call.
         let raw = if at == 0 && is_silent { message.clone() } else { call.raw };
         add(Kind::ToolCall, format!("{} {}", call.name, call.arguments), raw);
+    }
+    if let Some(carried) = carried(message).first() {
+        let whole = entries.into_iter().next();
+        return whole.map(|told| restored(told, carried)).into_iter().collect();
     }
     entries
 }

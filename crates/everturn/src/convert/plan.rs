@@ -1,0 +1,244 @@
+//! A session that was built in memory, and how it gets to where it shall be.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::record::{NOTHING, Records, carry_session, difference};
+use super::report::{Fate, Outcome, Report};
+use super::story::Story;
+use super::{ConvertError, Draft, Own};
+use crate::layout::{Layout, LayoutError};
+use crate::names::FilePath;
+use crate::store::{Durability, Expect, MemoryStore, Secrecy, Step, Store, StoreError};
+use crate::view::{Entry, Place};
+
+/// What is asked of the new session.
+pub(super) struct Wanted {
+    pub(super) id: String,
+    pub(super) project: Option<String>,
+    pub(super) now: Timestamp,
+}
+
+/// A session that was made of another one, read back and found to be the same. It is not written yet.
+pub struct Plan {
+    layout: &'static dyn Layout,
+    place: Place,
+    files: BTreeMap<FilePath, Vec<u8>>,
+    expected: Expected,
+    report: Report,
+}
+
+/// What the new session must read as.
+enum Expected {
+    /// All of what the old one told.
+    Story(Box<Story>),
+}
+
+/// An id that files can be named by.
+pub(super) fn id_of(id: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let id: String = id.chars().map(plain).take(100).collect();
+    let id = id.trim_matches(['.', '-']);
+    if id.is_empty() { "converted".to_owned() } else { id.to_owned() }
+}
+
+/// Builds a session of ours: once to learn what its records say by themselves, and once with what they must carry.
+pub(super) fn own(
+    own: &dyn Own,
+    layout: &'static dyn Layout,
+    story: &Story,
+    wanted: Wanted,
+    mut report: Report,
+) -> Result<Plan, ConvertError> {
+    let Wanted { id, project, now } = wanted;
+    let mut draft = Draft { store: empty().0, id, project, now, states: own.takes_states(story) };
+    if story.is_from(layout.name())
+        && let Some(plan) = as_it_was(own, layout, story, &mut draft, &report)
+    {
+        return Ok(plan);
+    }
+    draft.store = empty().0;
+    let nothing = vec![NOTHING.to_owned(); story.entries.len()];
+    let mut tried = own.write(story, Records::Carrying(&nothing), &draft, &mut Report::default());
+    if tried.is_err() && draft.states {
+        // States that do not fit together are carried, and the rest of the session is what it is.
+        (draft.states, draft.store) = (false, empty().0);
+        tried = own.write(story, Records::Carrying(&nothing), &draft, &mut Report::default());
+    }
+    let told = entries(&draft.store, layout, &tried?)?;
+    if told.len() != story.entries.len() {
+        let what = format!("{} entries, not {}", told.len(), story.entries.len());
+        return Err(ConvertError::Different { what });
+    }
+    let mut carried = Vec::new();
+    for (told, wanted) in told.iter().zip(&story.entries) {
+        let difference = difference(told, &wanted.entry);
+        carried.push(difference.carried(wanted));
+        report.entries.push(difference.outcome(wanted));
+    }
+    match carried.first_mut() {
+        Some(first) => carry_session(first, story),
+        None => note_lost(story, &mut report),
+    }
+    note_numbers(&told, story, &mut report);
+    if story.has_states() && !draft.states {
+        let why = format!("{} has no place for them; Everturn has them again when this is converted back", layout.name());
+        report.note("the states", Fate::Changed, why);
+    }
+    let (store, memory) = empty();
+    draft.store = store;
+    let place = own.write(story, Records::Carrying(&carried), &draft, &mut report)?;
+    let expected = Expected::Story(Box::new(story.clone()));
+    let plan = Plan { layout, place, files: memory.contents(), expected, report };
+    plan.compare(&draft.store)?;
+    Ok(plan)
+}
+
+/// A session that had this layout before, with the records that it had. Nothing, if it would not read as it does now,
+/// because something was changed meanwhile.
+fn as_it_was(
+    own: &dyn Own,
+    layout: &'static dyn Layout,
+    story: &Story,
+    draft: &mut Draft,
+    read: &Report,
+) -> Option<Plan> {
+    let (store, memory) = empty();
+    draft.store = store;
+    let mut report = read.clone();
+    let place = own.write(story, Records::Original, draft, &mut Report::default()).ok()?;
+    report.entries.extend(story.entries.iter().map(|told| {
+        let Entry { seq, turn, ref id, .. } = told.entry;
+        Outcome { seq, turn, id: id.clone(), fate: Fate::Kept, why: Vec::new() }
+    }));
+    let expected = Expected::Story(Box::new(story.clone()));
+    let plan = Plan { layout, place, files: memory.contents(), expected, report };
+    plan.compare(&draft.store).is_ok().then_some(plan)
+}
+
+fn empty() -> (Arc<dyn Store>, MemoryStore) {
+    let memory = MemoryStore::new();
+    (Arc::new(memory.clone()), memory)
+}
+
+fn entries(
+    store: &Arc<dyn Store>,
+    layout: &dyn Layout,
+    place: &Place,
+) -> Result<Vec<Entry>, LayoutError> {
+    let reader = layout.open(store, place)?;
+    let mut stream = reader.entries(reader.turns()?)?;
+    let mut entries = Vec::new();
+    while let Some(entry) = stream.next() {
+        entries.push(entry?);
+    }
+    Ok(entries)
+}
+
+/// What has no place in a session without entries.
+fn note_lost(story: &Story, report: &mut Report) {
+    let why = "there is no entry that could carry it";
+    if !story.marks.is_empty() {
+        report.note("the marks", Fate::Dropped, why);
+    }
+    if story.has_states() {
+        report.note("the states", Fate::Dropped, why);
+    }
+}
+
+/// Ids and turns that the new session counts in its own way.
+fn note_numbers(told: &[Entry], story: &Story, report: &mut Report) {
+    let mut pairs = told.iter().zip(story.entries.iter().map(|told| &told.entry));
+    if pairs.clone().any(|(told, entry)| told.id != entry.id) {
+        report.note("ids of entries", Fate::Changed, "the layout has ids of its own");
+    }
+    if pairs.any(|(told, entry)| told.turn != entry.turn) {
+        report.note("numbers of turns", Fate::Changed, "the layout counts turns in its own way");
+    }
+}
+
+impl Plan {
+    /// What becomes of everything.
+    #[must_use]
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Where the session will be.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The layout that the session will have.
+    #[must_use]
+    pub fn layout(&self) -> &'static dyn Layout {
+        self.layout
+    }
+
+    /// The files that will be written, with their lengths.
+    pub fn files(&self) -> impl Iterator<Item = (&FilePath, usize)> {
+        self.files.iter().map(|(path, bytes)| (path, bytes.len()))
+    }
+
+    /// Writes the session, in one commit, and reads it back. Nothing that is there is touched.
+    pub fn write(&self, store: &Arc<dyn Store>) -> Result<Place, ConvertError> {
+        let places = self.layout.places(store)?.places;
+        if let Some(place) = places.into_iter().find(|place| place.id == self.place.id) {
+            return Err(taken(place.id, place.path));
+        }
+        let mut scopes = self.layout.belongings(store, &self.place)?.scopes;
+        let mut steps = Vec::new();
+        for (file, bytes) in &self.files {
+            let is_own = scopes.iter().any(|scope| file.is_within(scope));
+            if !is_own && store.stat(file)?.is_some() {
+                // What the session shares with others, such as its project, is there already.
+                continue;
+            }
+            if !is_own {
+                scopes.push(file.clone());
+            }
+            let (file, bytes) = (file.clone(), bytes.clone());
+            let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
+            steps.push(Step::Replace { file, expect, bytes, secrecy });
+        }
+        let writer = store.lock(&scopes)?;
+        for scope in &scopes {
+            if store.stat(scope)?.is_some() {
+                return Err(taken(self.place.id.clone(), scope.clone()));
+            }
+        }
+        let done = writer.commit(steps, Durability::Synced);
+        let released = writer.release();
+        match done {
+            Err(StoreError::Taken { path }) => return Err(taken(self.place.id.clone(), path)),
+            done => drop(done?),
+        }
+        released?;
+        self.layout.retell(store, &self.place)?;
+        self.compare(store)?;
+        Ok(self.place.clone())
+    }
+
+    /// Reads the session, and compares it with what it was made of.
+    fn compare(&self, store: &Arc<dyn Store>) -> Result<(), ConvertError> {
+        let found = match &self.expected {
+            Expected::Story(story) => {
+                let mut notes = Report::default();
+                let found = Story::read(store, self.layout, &self.place, None, &mut notes)?;
+                let noticed = notes.notes.into_iter().next().map(|note| note.why);
+                noticed.or_else(|| story.unlike(&found))
+            }
+        };
+        match found {
+            Some(what) => Err(ConvertError::Different { what }),
+            None => Ok(()),
+        }
+    }
+}
+
+fn taken(id: String, path: FilePath) -> ConvertError {
+    ConvertError::Layout(LayoutError::Taken { id, path })
+}
