@@ -14,6 +14,7 @@ mod complete;
 mod completions;
 mod config;
 mod context;
+mod convert;
 mod credentials;
 mod diff;
 mod edit;
@@ -146,6 +147,7 @@ registry! {
     Seal => seal,
     Verify => verify,
     Import => import,
+    Convert => convert,
     Commit => commit,
     Completions => completions,
     Man => man,

@@ -33,12 +33,16 @@
 
 mod campaign;
 mod chatlog;
+mod claude;
 mod codelia;
+mod codex;
 mod game;
 mod linggen;
+mod native;
 mod plan;
 mod record;
 mod report;
+mod sillytavern;
 mod story;
 
 use std::sync::Arc;
@@ -53,7 +57,7 @@ use crate::store::{Durability, Expect, Secrecy, Step, Store, StoreError};
 use crate::view::{Mark, Place};
 
 pub use plan::Plan;
-pub use report::{Fate, Note, Outcome, Report};
+pub use report::{Fate, Note, Outcome, Report, UNREADABLE};
 
 use record::Records;
 use story::Story;
@@ -99,7 +103,16 @@ pub struct Conversion<'c> {
 }
 
 /// The names of everything that sessions can be made into.
-pub const TARGETS: &[&str] = &["campaign", "game", "codelia", "linggen", "chatlog"];
+pub const TARGETS: &[&str] = &[
+    "campaign",
+    "game",
+    "codelia",
+    "linggen",
+    "chatlog",
+    "claude-code",
+    "codex",
+    "sillytavern",
+];
 
 /// Makes sessions of a layout of ours.
 trait Own {
@@ -126,6 +139,15 @@ fn own(name: &str) -> Option<&'static dyn Own> {
         "codelia" => &codelia::Codelia,
         "linggen" => &linggen::Linggen,
         "chatlog" => &chatlog::Chatlog,
+        _ => return None,
+    })
+}
+
+fn native(name: &str) -> Option<&'static dyn native::Native> {
+    Some(match name {
+        "claude-code" => &claude::Claude,
+        "codex" => &codex::Codex,
+        "sillytavern" => &sillytavern::SillyTavern,
         _ => return None,
     })
 }
@@ -181,14 +203,18 @@ impl Conversion<'_> {
     ) -> Result<Plan, ConvertError> {
         let unknown = || ConvertError::NoTarget { name: self.to.to_owned() };
         let target = layout::find(self.to).ok_or_else(unknown)?;
-        let own = own(self.to).ok_or_else(unknown)?;
+        let (own, native) = (own(self.to), native(self.to));
         let mut report = Report::default();
         let story = Story::read(store, layout, place, self.branch, &mut report)?;
-        let id = self.id.map_or_else(|| plan::id_of(&story.id), str::to_owned);
         let project = match self.project {
             Some(project) => Some(project.to_owned()),
             None => layout.project(store, place)?,
         };
-        plan::own(own, target, &story, plan::Wanted { id, project, now }, report)
+        let wanted = plan::Wanted { id: self.id, project, now };
+        match (own, native) {
+            (Some(own), _) => plan::own(own, target, &story, wanted, report),
+            (None, Some(native)) => plan::native(native, target, &story, wanted, report),
+            (None, None) => Err(unknown()),
+        }
     }
 }

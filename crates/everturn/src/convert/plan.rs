@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::record::{NOTHING, Records, carry_session, difference};
 use super::report::{Fate, Outcome, Report};
-use super::story::Story;
+use super::story::{Story, Told};
+use super::native::{self, Native, Setting};
 use super::{ConvertError, Draft, Own};
 use crate::layout::{Layout, LayoutError};
 use crate::names::FilePath;
@@ -15,8 +17,8 @@ use crate::store::{Durability, Expect, MemoryStore, Secrecy, Step, Store, StoreE
 use crate::view::{Entry, Place};
 
 /// What is asked of the new session.
-pub(super) struct Wanted {
-    pub(super) id: String,
+pub(super) struct Wanted<'w> {
+    pub(super) id: Option<&'w str>,
     pub(super) project: Option<String>,
     pub(super) now: Timestamp,
 }
@@ -34,6 +36,8 @@ pub struct Plan {
 enum Expected {
     /// All of what the old one told.
     Story(Box<Story>),
+    /// These texts, one after the other.
+    Texts(Vec<String>),
 }
 
 /// An id that files can be named by.
@@ -49,10 +53,11 @@ pub(super) fn own(
     own: &dyn Own,
     layout: &'static dyn Layout,
     story: &Story,
-    wanted: Wanted,
+    wanted: Wanted<'_>,
     mut report: Report,
 ) -> Result<Plan, ConvertError> {
     let Wanted { id, project, now } = wanted;
+    let id = id.map_or_else(|| id_of(&story.id), str::to_owned);
     let mut draft = Draft { store: empty().0, id, project, now, states: own.takes_states(story) };
     if story.is_from(layout.name())
         && let Some(plan) = as_it_was(own, layout, story, &mut draft, &report)
@@ -94,6 +99,55 @@ pub(super) fn own(
     let plan = Plan { layout, place, files: memory.contents(), expected, report };
     plan.compare(&draft.store)?;
     Ok(plan)
+}
+
+/// Makes the file of another program.
+pub(super) fn native(
+    native: &dyn Native,
+    layout: &'static dyn Layout,
+    story: &Story,
+    wanted: Wanted<'_>,
+    mut report: Report,
+) -> Result<Plan, ConvertError> {
+    let first = story.entries.iter().find_map(|told| told.entry.time);
+    let start = story.created.or(first).unwrap_or(wanted.now);
+    let id = native.id(wanted.id, story).map_err(LayoutError::request)?;
+    let project = wanted.project.unwrap_or_else(|| "/".to_owned());
+    let path = FilePath::parse(&native.file(&id, start)).map_err(LayoutError::from)?;
+    let written = native.write(story, &Setting { id: id.clone(), project, start });
+    let lines: Vec<String> = written.lines.iter().map(Value::to_string).collect();
+    let end = if native.program() == "SillyTavern" { "" } else { "\n" };
+    let bytes = (lines.join("\n") + end).into_bytes();
+    native::note_lost(story, &written, &mut report);
+    let texts = written.fates.iter().filter_map(|fate| fate.clone().ok()).collect();
+    let (store, memory) = empty();
+    let place = Place { id, path };
+    let writer = store.lock(std::slice::from_ref(&place.path))?;
+    writer.commit(vec![new_file(&place.path, bytes)], Durability::Synced)?;
+    writer.release()?;
+    let (files, expected) = (memory.contents(), Expected::Texts(texts));
+    let mut plan = Plan { layout, place, files, expected, report };
+    plan.compare(&store)?;
+    let told = plan.said(&store)?;
+    let mut told = told.iter();
+    for (wanted, fate) in story.entries.iter().zip(&written.fates) {
+        let outcome = match fate {
+            Ok(_) => told.next().map(|told| difference(told, &wanted.entry).outcome(wanted)),
+            Err(why) => Some(dropped(wanted, why)),
+        };
+        plan.report.entries.extend(outcome);
+    }
+    Ok(plan)
+}
+
+fn dropped(told: &Told, why: &str) -> Outcome {
+    let Entry { seq, turn, ref id, .. } = told.entry;
+    Outcome { seq, turn, id: id.clone(), fate: Fate::Dropped, why: vec![why.to_owned()] }
+}
+
+fn new_file(file: &FilePath, bytes: Vec<u8>) -> Step {
+    let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
+    Step::Replace { file: file.clone(), expect, bytes, secrecy }
 }
 
 /// A session that had this layout before, with the records that it had. Nothing, if it would not read as it does now,
@@ -200,9 +254,7 @@ impl Plan {
             if !is_own {
                 scopes.push(file.clone());
             }
-            let (file, bytes) = (file.clone(), bytes.clone());
-            let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
-            steps.push(Step::Replace { file, expect, bytes, secrecy });
+            steps.push(new_file(file, bytes.clone()));
         }
         let writer = store.lock(&scopes)?;
         for scope in &scopes {
@@ -222,14 +274,35 @@ impl Plan {
         Ok(self.place.clone())
     }
 
-    /// Reads the session, and compares it with what it was made of.
-    fn compare(&self, store: &Arc<dyn Store>) -> Result<(), ConvertError> {
+    /// The one file that is to be written, if another program shall go on with it.
+    #[must_use]
+    pub fn file(&self) -> Option<&[u8]> {
+        let is_file = matches!(self.expected, Expected::Texts(_));
+        self.files.get(&self.place.path).filter(|_| is_file).map(Vec::as_slice)
+    }
+
+    /// What there is to read in the new session, without what its program keeps for itself.
+    fn said(&self, store: &Arc<dyn Store>) -> Result<Vec<Entry>, ConvertError> {
+        let mut told = entries(store, self.layout, &self.place)?;
+        told.retain(|entry| !entry.kind.is_bookkeeping());
+        Ok(told)
+    }
+
+    /// Reads the session from where it was written, and compares it with what it was made of.
+    pub fn compare(&self, store: &Arc<dyn Store>) -> Result<(), ConvertError> {
         let found = match &self.expected {
             Expected::Story(story) => {
                 let mut notes = Report::default();
                 let found = Story::read(store, self.layout, &self.place, None, &mut notes)?;
                 let noticed = notes.notes.into_iter().next().map(|note| note.why);
                 noticed.or_else(|| story.unlike(&found))
+            }
+            Expected::Texts(texts) => {
+                let told = self.said(store)?;
+                let differs = |(told, text): (&Entry, &String)| told.text != *text;
+                let first = told.iter().zip(texts).position(differs);
+                let count = (told.len() != texts.len()).then(|| told.len().min(texts.len()));
+                first.or(count).map(|at| format!("entry {} of the new file", at + 1))
             }
         };
         match found {

@@ -57,6 +57,9 @@ pub struct Note {
     pub why: String,
 }
 
+/// What a note is about that tells of damage.
+pub const UNREADABLE: &str = "what could not be read";
+
 /// What became of everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::report::{Fate, Report};
+use super::report::{Fate, Report, UNREADABLE};
 use crate::delta::Delta;
 use crate::layout::{Layout, LayoutError, Reader};
 use crate::store::Store;
@@ -89,7 +89,7 @@ impl Story {
         let findings = stream.take_findings();
         drop(stream);
         for finding in reader.findings().iter().chain(&findings) {
-            report.note("what could not be read", Fate::Dropped, finding.to_string());
+            report.note(UNREADABLE, Fate::Dropped, finding.to_string());
         }
         let strands = if strand.is_some() { Vec::new() } else { reader.strands()? };
         for strand in strands {
