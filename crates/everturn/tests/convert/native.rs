@@ -123,7 +123,7 @@ fn codex_gets_what_its_model_was_told_and_what_it_shows() {
     let lines = lines(&plan);
     assert_eq!(lines[0]["type"], "session_meta");
     assert_eq!(lines[0]["payload"]["id"], plan.place().id.as_str());
-    assert!(plan.place().path.as_str().starts_with("rollout-2026-01-01T10-00-00-"));
+    assert!(plan.place().path.as_str().starts_with("rollout-2026-01-01T10-00-09-"));
     let count = |kind: &str| lines.iter().filter(|line| line["payload"]["type"] == kind).count();
     assert_eq!((count("message"), count("user_message"), count("function_call")), (5, 1, 2));
 }
