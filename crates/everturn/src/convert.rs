@@ -125,6 +125,12 @@ trait Own {
         report: &mut Report,
     ) -> Result<Place, LayoutError>;
 
+    /// Tells others of the new session, which is there.
+    fn settle(&self, store: &Arc<dyn Store>, place: &Place) -> Result<(), LayoutError> {
+        let _ = (store, place);
+        Ok(())
+    }
+
     /// Whether the states of a session can be those of the new one.
     fn takes_states(&self, story: &Story) -> bool {
         let _ = story;

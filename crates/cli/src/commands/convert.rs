@@ -161,7 +161,8 @@ fn lines(report: &Report, every: bool) -> Vec<String> {
         }
     } else {
         for (fate, why, count) in report.reasons() {
-            lines.push(format!("{fate}, {count} entries: {why}"));
+            let entries = if count == 1 { "entry" } else { "entries" };
+            lines.push(format!("{fate}, {count} {entries}: {why}"));
         }
     }
     for note in &report.notes {

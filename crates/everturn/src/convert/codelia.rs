@@ -1,6 +1,7 @@
 //! A session of Codelia: a message for each entry.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -9,6 +10,7 @@ use super::report::{Fate, Report};
 use super::story::Story;
 use super::{Draft, Own};
 use crate::layout::{Layout, LayoutError};
+use crate::store::Store;
 use crate::view::{Entry, Kind, New, Place};
 
 pub(super) struct Codelia;
@@ -41,6 +43,11 @@ impl Own for Codelia {
         let place = editor.place();
         editor.close(draft.now)?;
         Ok(place)
+    }
+
+    /// Whoever opens a log to write brings the index up to date.
+    fn settle(&self, store: &Arc<dyn Store>, place: &Place) -> Result<(), LayoutError> {
+        crate::codelia::CodeliaLayout.edit(store, place)?.release()
     }
 }
 

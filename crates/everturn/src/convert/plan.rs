@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::record::{NOTHING, Records, carry_session, difference};
+use super::record::{NOTHING, Records, carry_session, difference, is_rounded};
 use super::report::{Fate, Outcome, Report};
 use super::story::{Story, Told};
 use super::native::{self, Native, Setting};
@@ -87,8 +87,8 @@ pub(super) fn own(
         Some(first) => carry_session(first, story),
         None => note_lost(story, &mut report),
     }
-    note_numbers(&told, story, &mut report);
-    if story.has_states() && !draft.states {
+    note_numbers(told.iter().zip(story.entries.iter().map(|told| &told.entry)), &mut report);
+    if story.has_states() && !draft.states && !story.entries.is_empty() {
         let why = format!("{} has no place for them; Everturn has them again when this is converted back", layout.name());
         report.note("the states", Fate::Changed, why);
     }
@@ -129,6 +129,8 @@ pub(super) fn native(
     let mut plan = Plan { layout, place, files, expected, report };
     plan.compare(&store)?;
     let told = plan.said(&store)?;
+    let there = story.entries.iter().zip(&written.fates).filter(|(_, fate)| fate.is_ok());
+    note_numbers(told.iter().zip(there.map(|(told, _)| &told.entry)), &mut plan.report);
     let mut told = told.iter();
     for (wanted, fate) in story.entries.iter().zip(&written.fates) {
         let outcome = match fate {
@@ -202,14 +204,21 @@ fn note_lost(story: &Story, report: &mut Report) {
     }
 }
 
-/// Ids and turns that the new session counts in its own way.
-fn note_numbers(told: &[Entry], story: &Story, report: &mut Report) {
-    let mut pairs = told.iter().zip(story.entries.iter().map(|told| &told.entry));
-    if pairs.clone().any(|(told, entry)| told.id != entry.id) {
-        report.note("ids of entries", Fate::Changed, "the layout has ids of its own");
+/// Ids and turns that the new session counts in its own way, and times that it rounds.
+fn note_numbers<'e>(pairs: impl Iterator<Item = (&'e Entry, &'e Entry)>, report: &mut Report) {
+    let (mut ids, mut turns, mut times) = (false, false, false);
+    for (told, wanted) in pairs {
+        ids |= told.id != wanted.id;
+        turns |= told.turn != wanted.turn;
+        times |= told.time.zip(wanted.time).is_some_and(|(own, wanted)| is_rounded(own, wanted));
     }
-    if pairs.any(|(told, entry)| told.turn != entry.turn) {
-        report.note("numbers of turns", Fate::Changed, "the layout counts turns in its own way");
+    let notes = [
+        (ids, "ids of entries", "the layout has ids of its own"),
+        (turns, "numbers of turns", "the layout counts turns in its own way"),
+        (times, "times of entries", "the layout keeps them less exactly"),
+    ];
+    for (_, what, why) in notes.into_iter().filter(|(is_so, ..)| *is_so) {
+        report.note(what, Fate::Changed, why);
     }
 }
 
@@ -269,7 +278,9 @@ impl Plan {
             done => drop(done?),
         }
         released?;
-        self.layout.retell(store, &self.place)?;
+        if let Some(own) = super::own(self.layout.name()) {
+            own.settle(store, &self.place)?;
+        }
         self.compare(store)?;
         Ok(self.place.clone())
     }

@@ -1,5 +1,6 @@
 //! Records of the new session: what their own fields say, and what they carry besides.
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::report::{Fate, Outcome};
@@ -77,13 +78,20 @@ pub(super) fn difference(own: &Entry, wanted: &Entry) -> Difference {
     }
     if own.time != wanted.time {
         let why = match (own.time, wanted.time) {
-            (_, None) => "there was no time, and the layout wants one",
-            (None, Some(_)) => "the layout keeps no times",
-            (Some(_), Some(_)) => "the layout keeps times less exactly",
+            (_, None) => Some("there was no time, and the layout wants one"),
+            (None, Some(_)) => Some("the layout keeps no times"),
+            (Some(own), Some(wanted)) if is_rounded(own, wanted) => None,
+            (Some(_), Some(_)) => Some("the layout has one time for all of a turn"),
         };
-        put("time", json!(wanted.time.map(|time| time.to_string())), Some(why.to_owned()));
+        let why = why.map(str::to_owned);
+        put("time", json!(wanted.time.map(|time| time.to_string())), why);
     }
     found
+}
+
+/// Whether a time is another one only because it is less exact.
+pub(super) fn is_rounded(own: Timestamp, wanted: Timestamp) -> bool {
+    own != wanted && own.duration_until(wanted).abs() < SignedDuration::from_secs(1)
 }
 
 impl Difference {
