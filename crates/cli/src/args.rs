@@ -32,8 +32,9 @@ Examples:
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) globals: Globals,
+    /// Without one, what there is and what to do next is told.
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -21,6 +21,7 @@ mod json;
 mod linggen;
 mod narrator;
 mod output;
+mod overview;
 mod panics;
 mod play;
 mod progress;

@@ -19,7 +19,7 @@ use crate::sessions::{Found, Root};
 use crate::target::{Existing, Target};
 use crate::{homes, linggen, settings};
 
-/// Make a session of another layout, or a file for another program, of a session
+/// Make a session into one of another layout or program
 ///
 /// The new session is built and compared with the old one before anything is written, written in one piece, read
 /// back and compared again. The old one stays as it is. What became of each entry is told: it was kept; it was changed,

@@ -8,6 +8,7 @@ mod campaigns;
 mod catalog;
 mod check;
 mod codelia;
+mod completions;
 mod everturn;
 mod exports;
 mod foreign;
