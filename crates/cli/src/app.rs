@@ -9,7 +9,6 @@ use crate::commands::Context;
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::output::{self, Output};
-use crate::overview;
 
 /// Runs the command that `words` ask for and reports what goes wrong on the way.
 pub(crate) fn run(words: Vec<OsString>) -> Exit {
@@ -29,10 +28,7 @@ fn execute(arguments: Arguments) -> Result<Exit, Stop> {
         json: globals.json,
         out: Output::stdout(),
     };
-    let exit = match command {
-        Some(command) => command.run(&mut context)?,
-        None => overview::run(&mut context)?,
-    };
+    let exit = command.run(&mut context)?;
     context.out.flush()?;
     Ok(exit)
 }

@@ -32,9 +32,8 @@ Examples:
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) globals: Globals,
-    /// Without one, what there is and what to do next is told.
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Command,
 }
 
 #[derive(Debug, clap::Args)]

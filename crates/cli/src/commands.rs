@@ -21,7 +21,7 @@ mod edit;
 mod export;
 mod fork;
 mod import;
-pub(crate) mod ls;
+mod ls;
 mod man;
 mod mark;
 mod mission;

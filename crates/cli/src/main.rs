@@ -21,7 +21,6 @@ mod json;
 mod linggen;
 mod narrator;
 mod output;
-mod overview;
 mod panics;
 mod play;
 mod progress;

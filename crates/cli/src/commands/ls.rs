@@ -113,8 +113,7 @@ impl Args {
     }
 }
 
-/// A session as JSON.
-pub(crate) fn json(session: &Session, collection: &Collection) -> String {
+fn json(session: &Session, collection: &Collection) -> String {
     let summary = &session.summary;
     let mut object = Object::new()
         .text("id", &summary.place.id)
@@ -138,11 +137,7 @@ pub(crate) fn json(session: &Session, collection: &Collection) -> String {
 }
 
 /// A line for people; `width` is that of the longest id. On a terminal times are ages, and lines fit on it.
-pub(crate) fn line(
-    session: &Session,
-    width: usize,
-    terminal: Option<(usize, Timestamp)>,
-) -> String {
+fn line(session: &Session, width: usize, terminal: Option<(usize, Timestamp)>) -> String {
     let summary = &session.summary;
     let turns = match summary.turns {
         Some(1) => "1 turn".to_owned(),

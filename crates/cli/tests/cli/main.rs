@@ -8,7 +8,6 @@ mod campaigns;
 mod catalog;
 mod check;
 mod codelia;
-mod completions;
 mod everturn;
 mod exports;
 mod foreign;
