@@ -33,9 +33,8 @@ const LIST: f64 = 100.0;
 /// How many different words there are; the first ones are the most frequent.
 const VOCABULARY: u64 = 120_000;
 
-/// How many words a message has, and how many messages a session.
-const WORDS: u64 = 90;
-const MESSAGES: u64 = 2000;
+/// How many messages a session has.
+const MESSAGES: u64 = 1000;
 
 /// How many queries of each kind are asked.
 const QUERIES: u64 = 200;
@@ -107,11 +106,20 @@ impl Dice {
         self.0 % sides.max(1)
     }
 
-    /// A word; few of them are frequent, and most are rare.
+    /// A word, as often as Zipf's law says: the second half as often as the first, the third a third as often.
     fn word(&mut self) -> u64 {
-        let most = self.roll(VOCABULARY) + 1;
-        let most = self.roll(most) + 1;
-        self.roll(most)
+        let part = self.roll(1 << 40) as f64 / (1_u64 << 40) as f64;
+        let rank = (VOCABULARY as f64).powf(part) as u64;
+        rank.saturating_sub(1).min(VOCABULARY - 1)
+    }
+
+    /// How many words a message has: most are short, few are outputs of tools.
+    fn words(&mut self) -> u64 {
+        match self.roll(20) {
+            0 => 1500,
+            1..=5 => 300,
+            _ => 50,
+        }
     }
 }
 
@@ -192,7 +200,7 @@ impl Search {
         while text < self.megabytes * 1_000_000 {
             let mut lines = String::new();
             for _ in 0..MESSAGES {
-                let words: Vec<String> = (0..WORDS).map(|_| word(dice.word())).collect();
+                let words: Vec<String> = (0..dice.words()).map(|_| word(dice.word())).collect();
                 let said = words.join(" ");
                 text += said.len() as u64;
                 lines.push_str(&format!("{{\"role\":\"user\",\"content\":\"{said}\"}}\n"));
