@@ -11,7 +11,7 @@ use std::thread;
 use std::time::SystemTime;
 
 use everturn::layout::{Layout, LayoutError};
-use everturn::names::FilePath;
+use everturn::names::{FilePath, Name};
 use everturn::view::{Evidence, Place, Places, Summary};
 use jiff::Timestamp;
 
@@ -44,7 +44,6 @@ pub(crate) fn settled(stamps: &Stamps, looked: SystemTime) -> bool {
 }
 
 /// A session that was looked at, with the stamps of what it was read from.
-#[derive(Clone)]
 struct Row {
     summary: Summary,
     project: Option<String>,
@@ -224,7 +223,11 @@ fn read_path(decoder: &mut Decoder<'_>, place: &FilePath) -> Option<FilePath> {
         0 => FilePath::parse(decoder.text()?).ok(),
         _ => match decoder.text()? {
             "" => Some(place.clone()),
-            rest => FilePath::parse(&format!("{place}{rest}")).ok(),
+            // Most are files right below, of which only the name has to be looked at.
+            rest => match rest.strip_prefix('/').filter(|name| !name.contains('/')) {
+                Some(name) => Some(place.join(&Name::parse(name).ok()?)),
+                None => FilePath::parse(&format!("{place}{rest}")).ok(),
+            },
         },
     }
 }
