@@ -60,6 +60,8 @@ mod verify;
 
 use std::path::PathBuf;
 
+pub(crate) use ls::line as session_line;
+
 use crate::error::Stop;
 use crate::exit::Exit;
 use crate::output::Output;
