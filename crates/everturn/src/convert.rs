@@ -103,16 +103,8 @@ pub struct Conversion<'c> {
 }
 
 /// The names of everything that sessions can be made into.
-pub const TARGETS: &[&str] = &[
-    "campaign",
-    "game",
-    "codelia",
-    "linggen",
-    "chatlog",
-    "claude-code",
-    "codex",
-    "sillytavern",
-];
+pub const TARGETS: &[&str] =
+    &["campaign", "game", "codelia", "linggen", "chatlog", "claude-code", "codex", "sillytavern"];
 
 /// Makes sessions of a layout of ours.
 trait Own {
@@ -188,8 +180,9 @@ impl Draft {
             };
             record::mark(&Mark { turn, ..mark.clone() })
         };
-        let values = story.marks.iter().map(moved).collect();
-        let bytes = marks::document(values).map_err(|error| LayoutError::request(error.to_string()))?;
+        let values: Vec<_> = story.marks.iter().map(moved).collect();
+        let bytes =
+            marks::document(&values).map_err(|error| LayoutError::request(error.to_string()))?;
         let (file, expect, secrecy) = (marks::file(dir), Expect::Absent, Secrecy::Usual);
         let writer = self.store.lock(std::slice::from_ref(dir))?;
         let step = Step::Replace { file, expect, bytes, secrecy };

@@ -99,7 +99,7 @@ pub(crate) fn findings(
 }
 
 /// A document with these marks.
-pub(crate) fn document(marks: Vec<Value>) -> Result<Vec<u8>, crate::document::EditError> {
+pub(crate) fn document(marks: &[Value]) -> Result<Vec<u8>, crate::document::EditError> {
     let document = Document::new(&json!({"marks": marks}), Style::PRETTY_RAW_LINE)?;
     Ok(document.into_bytes())
 }

@@ -117,9 +117,8 @@ fn write_file(plan: &Plan, bytes: &[u8], dest: &Path, found: &Found) -> Result<S
         Error::new(Exit::Request, format!("cannot write {}", path.display())).caused_by(cause)
     };
     let disk = RealDisk::create(dest).map_err(cannot)?;
-    let mut target = Target::create(&path, Existing::Kept).map_err(|error| {
-        error.hint("choose another id with --id, or another DEST")
-    })?;
+    let mut target = Target::create(&path, Existing::Kept)
+        .map_err(|error| error.hint("choose another id with --id, or another DEST"))?;
     target.write_all(bytes).map_err(cannot)?;
     target.finish()?;
     let store: Arc<dyn Store> = Arc::new(FileStore::open_read_only(Arc::new(disk))?);
@@ -130,9 +129,7 @@ fn write_file(plan: &Plan, bytes: &[u8], dest: &Path, found: &Found) -> Result<S
 fn as_json(plan: &Plan, path: Option<&str>) -> String {
     let report = plan.report();
     let count = |fate| report.count(fate) as u64;
-    let entry = |Outcome { seq, turn, id, fate, why }: &Outcome| {
-        json!({"seq": seq, "turn": turn, "id": id, "fate": fate.as_str(), "why": why})
-    };
+    let entry = |Outcome { seq, turn, id, fate, why }: &Outcome| json!({"seq": seq, "turn": turn, "id": id, "fate": fate.as_str(), "why": why});
     let entries: Vec<_> = report.entries.iter().map(entry).collect();
     let notes = report.notes.iter();
     let notes: Vec<_> = notes

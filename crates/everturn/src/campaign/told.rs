@@ -71,7 +71,9 @@ impl ToldCampaign {
                 // What was there before is noted anew.
                 (delta.previous, delta.created) = (None, 0);
                 delta.apply_in_place(&mut tree).map_err(|error| {
-                    CampaignError::input(format!("turn {number} changes what is not there: {error}"))
+                    CampaignError::input(format!(
+                        "turn {number} changes what is not there: {error}"
+                    ))
                 })?;
             }
             rows.push_str(&turn.row(number, &tree)?);

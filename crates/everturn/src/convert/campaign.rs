@@ -40,7 +40,9 @@ impl Own for Campaign {
             turn_of.extend(row.iter().map(|_| turns.len() as u64 + 1));
             let as_it_was = || row.first().and_then(|told| told.raw.clone());
             let row_told = match records {
-                Records::Carrying(_) => RowTold::Anew(format!("{{\"entries\":[{}]}}", mine.join(","))),
+                Records::Carrying(_) => {
+                    RowTold::Anew(format!("{{\"entries\":[{}]}}", mine.join(",")))
+                }
                 Records::Original => RowTold::AsItWas(as_it_was().unwrap_or_else(Tree::null)),
             };
             let said = |wanted: fn(&Kind) -> bool| {
@@ -85,7 +87,8 @@ fn rows(entries: &[Told]) -> impl Iterator<Item = &[Told]> {
     let mut spoken = false;
     entries.chunk_by(move |before, next| {
         spoken |= is_answer(&before.entry.kind);
-        let begins = next.entry.kind == Kind::User || spoken && next.entry.turn != before.entry.turn;
+        let begins =
+            next.entry.kind == Kind::User || spoken && next.entry.turn != before.entry.turn;
         spoken &= !begins;
         !begins
     })

@@ -38,7 +38,8 @@ impl Own for Chatlog {
         if let (Records::Original, Some(chat)) = (records, &story.chat) {
             return as_it_was(story, chat, &messages, draft);
         }
-        let player = story.entries.iter().find(|told| message_type(&told.entry.kind) == "protagonist");
+        let player =
+            story.entries.iter().find(|told| message_type(&told.entry.kind) == "protagonist");
         let player = player.map(|told| told.entry.speaker.clone()).unwrap_or_default();
         let head = json!({
             "id": draft.id, "created": created.to_string(), "modified": time.to_string(),
@@ -51,11 +52,14 @@ impl Own for Chatlog {
             "support_tools": [], "settings": {},
         });
         let (bookmarks, markers) = marks(story, &names, report);
-        put(draft, &format!(
-            "{{\"version\":\"1.0\",\"type\":\"chat-log\",\"metadata\":{head},\"session\":{session},\
+        put(
+            draft,
+            &format!(
+                "{{\"version\":\"1.0\",\"type\":\"chat-log\",\"metadata\":{head},\"session\":{session},\
              \"messages\":[{}],\"tool_snapshots\":[],\"bookmarks\":{bookmarks},\"narrative_markers\":{markers}}}",
-            messages.join(",")
-        ))
+                messages.join(",")
+            ),
+        )
     }
 }
 
@@ -128,7 +132,8 @@ fn message(entry: &Entry, id: &str, time: Timestamp) -> Value {
 fn marks(story: &Story, ids: &[String], report: &mut Report) -> (Value, Value) {
     let (mut bookmarks, mut markers) = (Vec::new(), Vec::new());
     for mark in &story.marks {
-        let by_entry = |entry: &String| story.entries.iter().position(|told| told.entry.id == *entry);
+        let by_entry =
+            |entry: &String| story.entries.iter().position(|told| told.entry.id == *entry);
         let at = mark.entry.as_ref().and_then(by_entry).or_else(|| story.position(mark.turn));
         let Some(message) = at.or((!ids.is_empty()).then_some(0)).and_then(|at| ids.get(at)) else {
             let why = "there is no message that it could be at";

@@ -27,7 +27,8 @@ impl Native for Claude {
     }
 
     fn write(&self, story: &Story, setting: &Setting) -> Written {
-        let mut chain = Chain { setting, last: None, time: setting.start, done: Written::default() };
+        let mut chain =
+            Chain { setting, last: None, time: setting.start, done: Written::default() };
         let pairs = Pairs::of(&story.entries);
         for (at, told) in story.entries.iter().enumerate() {
             chain.add(&told.entry, pairs.partner(at).map(|other| at.min(other)));
@@ -55,7 +56,9 @@ impl Chain<'_> {
     /// Adds an entry. Of a call and its answer, `pair` is the place of the call.
     fn add(&mut self, entry: &Entry, pair: Option<usize>) {
         self.time = entry.time.unwrap_or(self.time);
-        if let Some(why) = left_out(entry).filter(|_| entry.kind != Kind::ToolResult || pair.is_none()) {
+        if let Some(why) =
+            left_out(entry).filter(|_| entry.kind != Kind::ToolResult || pair.is_none())
+        {
             self.done.fates.push(Err(why));
             return;
         }
@@ -71,13 +74,13 @@ impl Chain<'_> {
             }
             (Kind::ToolResult, Some(id)) => {
                 let block = json!({"type": "tool_result", "tool_use_id": id, "content": text});
-                let mut fields = said("user", json!([block]));
+                let mut fields = said("user", &json!([block]));
                 fields.insert("toolUseResult".to_owned(), text.into());
                 self.push("user", fields);
                 self.done.keep(entry);
             }
             (Kind::User, _) => {
-                self.push("user", said("user", text.into()));
+                self.push("user", said("user", &text.into()));
                 self.done.keep(entry);
             }
             (Kind::Assistant | Kind::Narrator | Kind::Npc | Kind::ToolCall, _) => {
@@ -130,7 +133,7 @@ impl Chain<'_> {
     }
 }
 
-fn said(role: &str, content: Value) -> Map<String, Value> {
+fn said(role: &str, content: &Value) -> Map<String, Value> {
     Map::from_iter([("message".to_owned(), json!({"role": role, "content": content}))])
 }
 

@@ -66,7 +66,9 @@ impl Rollout {
 
     fn add(&mut self, entry: &Entry, at: usize, partner: Option<usize>) {
         self.time = entry.time.unwrap_or(self.time);
-        if let Some(why) = left_out(entry).filter(|_| entry.kind != Kind::ToolResult || partner.is_none()) {
+        if let Some(why) =
+            left_out(entry).filter(|_| entry.kind != Kind::ToolResult || partner.is_none())
+        {
             self.done.fates.push(Err(why));
             return;
         }

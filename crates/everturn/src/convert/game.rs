@@ -42,13 +42,19 @@ impl Own for Game {
     }
 
     fn takes_states(&self, story: &Story) -> bool {
-        let ours = |scope: &str| matches!(Scope::parse(scope), Some(Scope::World | Scope::Player | Scope::Scene));
+        let ours = |scope: &str| {
+            matches!(Scope::parse(scope), Some(Scope::World | Scope::Player | Scope::Scene))
+        };
         let state = story.state.as_ref();
         let known = state.is_some_and(|state| {
-            let plain = |key: &str| state.at(&[key]).is_some_and(|tree| tree.len_at::<&str>(&[]).is_some());
-            plain("world") && plain("player") && state.children().iter().all(|(scope, tree)| {
-                ours(scope) && (scope != "scene" || tree.is_null())
-            })
+            let plain =
+                |key: &str| state.at(&[key]).is_some_and(|tree| tree.len_at::<&str>(&[]).is_some());
+            plain("world")
+                && plain("player")
+                && state
+                    .children()
+                    .iter()
+                    .all(|(scope, tree)| ours(scope) && (scope != "scene" || tree.is_null()))
         });
         let changes = || story.entries.iter().flat_map(|told| &told.changes);
         known && changes().all(|change| ours(&change.scope))
@@ -60,6 +66,7 @@ fn fields(story: &Story, id: &str) -> Tree {
     let text = |text: &str| Tree::from_value(text).unwrap_or_else(|_| Tree::null());
     let title = story.title.as_deref().unwrap_or(id);
     let mut fields = vec![("title".to_owned(), text(title))];
+    fields.extend(story.game.as_ref().map(|game| game.children()).unwrap_or_default());
     if let Some(state) = story.state.as_ref().filter(|_| Game.takes_states(story)) {
         let part = |scope: &str, key: &str| Some((key.to_owned(), state.at(&[scope])?));
         fields.extend(part("world", "world"));
@@ -83,7 +90,9 @@ fn changes(told: &Told) -> String {
     }
     let groups: Vec<String> = groups
         .iter()
-        .map(|(scope, deltas)| format!("{{\"scope\":\"{scope}\",\"deltas\":[{}]}}", deltas.join(",")))
+        .map(|(scope, deltas)| {
+            format!("{{\"scope\":\"{scope}\",\"deltas\":[{}]}}", deltas.join(","))
+        })
         .collect();
     format!(",\"deltas\":[{}]", groups.join(","))
 }

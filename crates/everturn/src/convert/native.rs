@@ -155,7 +155,9 @@ fn named_call(told: &Told) -> Option<String> {
 pub(super) fn left_out(entry: &Entry) -> Option<&'static str> {
     match &entry.kind {
         kind if kind.is_bookkeeping() => Some("a program has kept it for itself"),
-        _ if entry.text.trim().is_empty() => Some("it says nothing, and empty messages are refused"),
+        _ if entry.text.trim().is_empty() => {
+            Some("it says nothing, and empty messages are refused")
+        }
         _ => None,
     }
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::native::{self, Native, Setting};
 use super::record::{NOTHING, Records, carry_session, difference, is_rounded};
 use super::report::{Fate, Outcome, Report};
 use super::story::{Story, Told};
-use super::native::{self, Native, Setting};
 use super::{ConvertError, Draft, Own};
 use crate::layout::{Layout, LayoutError};
 use crate::names::FilePath;
@@ -89,7 +89,10 @@ pub(super) fn own(
     }
     note_numbers(told.iter().zip(story.entries.iter().map(|told| &told.entry)), &mut report);
     if story.has_states() && !draft.states && !story.entries.is_empty() {
-        let why = format!("{} has no place for them; Everturn has them again when this is converted back", layout.name());
+        let why = format!(
+            "{} has no place for them; Everturn has them again when this is converted back",
+            layout.name()
+        );
         report.note("the states", Fate::Changed, why);
     }
     let (store, memory) = empty();

@@ -134,6 +134,9 @@ pub(super) fn carry_session(first: &mut String, story: &Story) {
     if let Some(state) = &story.state {
         add(first, "state", &state.to_line());
     }
+    if let Some(game) = &story.game {
+        add(first, "game", &game.to_line());
+    }
     if let Some(Chat { about, snapshots }) = &story.chat {
         let snapshots: Vec<String> = snapshots.iter().map(Tree::to_line).collect();
         let snapshots = snapshots.join(",");

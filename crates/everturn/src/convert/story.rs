@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use super::report::{Fate, Report, UNREADABLE};
 use crate::delta::Delta;
 use crate::layout::{Layout, LayoutError, Reader};
+use crate::names::SessionId;
 use crate::store::Store;
 use crate::tree::{Kind as TreeKind, Tree};
 use crate::view::carried::carried;
@@ -44,6 +45,8 @@ pub(super) struct Story {
     pub(super) state: Option<Tree>,
     /// What a chat log says of itself, and the states that it keeps.
     pub(super) chat: Option<Chat>,
+    /// How a game is played, and by whom: what its metadata say that turns do not.
+    pub(super) game: Option<Tree>,
 }
 
 /// What a chat log has besides messages and marks, as it is stored.
@@ -74,7 +77,8 @@ impl Story {
             Some(strand) => main.along(strand)?,
             None => main,
         };
-        let mut reading = Reading { layout: layout.name(), last: 0, shift: 0, record: String::new() };
+        let mut reading =
+            Reading { layout: layout.name(), last: 0, shift: 0, record: String::new() };
         let mut entries: Vec<Told> = Vec::new();
         let mut from_elsewhere = None;
         let mut stream = reader.entries(reader.turns()?)?;
@@ -100,6 +104,11 @@ impl Story {
         story.entries = entries;
         story.marks = marks(&*reader, layout.name(), from_elsewhere.as_ref(), &story.entries)?;
         story.read_states(&*reader, from_elsewhere.as_ref(), report)?;
+        story.game = match &from_elsewhere {
+            Some(carried) => carried.at(&["game"]),
+            None => metadata(store, layout.name(), place)?,
+        };
+        note_unsaid(&*reader, &story.layout, from_elsewhere.is_some(), report);
         story.chat = match &from_elsewhere {
             Some(carried) => Chat::carried(carried),
             None if layout.name() == "chatlog" => Some(Chat::read(&*reader)?),
@@ -125,6 +134,7 @@ impl Story {
             marks: Vec::new(),
             state: None,
             chat: None,
+            game: None,
         }
     }
 
@@ -254,6 +264,52 @@ impl Chat {
         let snapshots = carried.at(&["chat", "snapshots"]).map(|list| list.children());
         let snapshots = snapshots.unwrap_or_default().into_iter().map(|(_, one)| one);
         Some(Chat { about, snapshots: snapshots.collect() })
+    }
+}
+
+/// What the metadata of a game follow from elsewhere, or are counted.
+const COUNTED: &[&str] = &[
+    "sessionId",
+    "version",
+    "created",
+    "lastModified",
+    "status",
+    "title",
+    "current",
+    "files",
+    "deltaStats",
+    "stats",
+    "stateFiles",
+    "lineage",
+];
+
+/// What the metadata of a game say by themselves.
+fn metadata(
+    store: &Arc<dyn Store>,
+    layout: &str,
+    place: &Place,
+) -> Result<Option<Tree>, LayoutError> {
+    if layout != "game" {
+        return Ok(None);
+    }
+    let session = crate::game::Session::open(Arc::clone(store), &SessionId::parse(&place.id)?)?;
+    let members = session.metadata().map(|metadata| metadata.children()).unwrap_or_default();
+    let said = members.into_iter().filter(|(key, _)| !COUNTED.contains(&key.as_str()));
+    Ok(Some(Tree::of_members(said)))
+}
+
+/// Names what agents keep about their sessions and is not taken over.
+fn note_unsaid(reader: &dyn Reader, layout: &str, is_carried: bool, report: &mut Report) {
+    if !matches!(layout, "codelia" | "linggen") || is_carried {
+        return;
+    }
+    let usual = ["id", "title", "created_at"];
+    let Ok(state) = reader.state(None) else { return };
+    for (_, values) in state.scopes {
+        for (key, _) in values.children().iter().filter(|(key, _)| !usual.contains(&key.as_str())) {
+            let why = "what an agent keeps about its session is for that agent";
+            report.note(format!("{key} of the session"), Fate::Dropped, why);
+        }
     }
 }
 

@@ -18,7 +18,12 @@ pub(crate) fn carried(record: &Tree) -> Vec<Tree> {
         return Vec::new();
     }
     let entries = record.at(&[MEMBER, "entries"]);
-    entries.map(|list| list.children()).unwrap_or_default().into_iter().map(|(_, one)| one).collect()
+    entries
+        .map(|list| list.children())
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(_, one)| one)
+        .collect()
 }
 
 /// A record that carries one entry and nothing else.

@@ -32,7 +32,8 @@ fn is_there(plan: &Plan, store: &Arc<dyn Store>) -> Result<bool, String> {
         plan.compare(store).map_err(|error| format!("{dir}: {error}"))?;
         return Ok(true);
     }
-    match plan.files().find(|(file, _)| file.is_within(dir) && store.stat(file).unwrap().is_some()) {
+    match plan.files().find(|(file, _)| file.is_within(dir) && store.stat(file).unwrap().is_some())
+    {
         Some((file, _)) => Err(format!("{file} is there, and its session is not")),
         None => Ok(false),
     }
@@ -61,8 +62,6 @@ fn a_crash_leaves_the_whole_session_or_nothing() {
         Ok(store) => plans.iter().take_while(|plan| plan.write(&store).is_ok()).count(),
         Err(_) => 0,
     };
-    crash_everywhere("convert", plans.len(), 60, work, |disk, done, _| {
-        verify(&plans, disk, done)
-    });
+    crash_everywhere("convert", plans.len(), 60, work, |disk, done, _| verify(&plans, disk, done));
     fail_everywhere("convert", plans.len(), 60, 3, work, |disk, done| verify(&plans, disk, done));
 }

@@ -95,7 +95,10 @@ fn claude_code_gets_a_chain_in_which_every_call_has_its_answer() {
     let mut last = Value::Null;
     for line in &lines {
         assert_eq!(line["parentUuid"], last, "{line}");
-        assert_eq!((&line["sessionId"], &line["cwd"]), (&lines[0]["sessionId"], &"/srv/app".into()));
+        assert_eq!(
+            (&line["sessionId"], &line["cwd"]),
+            (&lines[0]["sessionId"], &"/srv/app".into())
+        );
         last = line["uuid"].clone();
     }
     let call = &lines[2]["message"]["content"][0];
@@ -147,7 +150,10 @@ fn sillytavern_gets_a_header_and_messages_without_a_last_newline() {
     );
     assert!(!plan.file().unwrap().ends_with(b"\n"));
     let lines = lines(&plan);
-    assert_eq!((&lines[0]["user_name"], &lines[0]["character_name"]), (&"user".into(), &"assistant".into()));
+    assert_eq!(
+        (&lines[0]["user_name"], &lines[0]["character_name"]),
+        (&"user".into(), &"assistant".into())
+    );
     assert!(lines[0]["chat_metadata"].is_object());
     assert_eq!((&lines[2]["is_user"], &lines[2]["is_system"]), (&true.into(), &false.into()));
 }
@@ -158,7 +164,8 @@ fn every_session_becomes_a_file_of_every_program_and_can_be_taken_back() {
         for from in LAYOUTS {
             let original = session(from, &mut Random::new(seed));
             for to in NATIVE {
-                let plan = plan(&original, to).unwrap_or_else(|error| panic!("{from} to {to}: {error}"));
+                let plan =
+                    plan(&original, to).unwrap_or_else(|error| panic!("{from} to {to}: {error}"));
                 let store = memory();
                 let place = plan.write(&store).unwrap();
                 let there = Made { store, layout: find(to), place };

@@ -19,6 +19,7 @@ pub(crate) fn convert(from: &Made, to: &str, id: &str) -> (Made, Plan) {
     (Made { store, layout: find(to), place }, plan)
 }
 
+#[expect(clippy::disallowed_methods, reason = "whoever has time may try more")]
 fn seeds() -> u64 {
     std::env::var("EVERTURN_CONVERT_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(8)
 }
@@ -127,7 +128,8 @@ fn an_id_that_is_taken_is_refused_whatever_became_of_its_session() {
         let (made, plan) = convert(&original, layout, "there");
         let before = view(&made);
         let error = plan.write(&made.store).err().unwrap();
-        let taken = matches!(&error, everturn::convert::ConvertError::Layout(LayoutError::Taken { .. }));
+        let taken =
+            matches!(&error, everturn::convert::ConvertError::Layout(LayoutError::Taken { .. }));
         assert!(taken, "{layout}: {error}");
         assert_eq!(view(&made), before);
     }

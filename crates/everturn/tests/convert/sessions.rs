@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use everturn::chatlog;
 use everturn::layout::{self, Layout};
+use everturn::names::SessionId;
 use everturn::store::{MemoryStore, Store};
 use everturn::tree::Tree;
 use everturn::view::{MarkKind, New, NewMark, Place};
@@ -82,7 +83,10 @@ pub(crate) fn session(layout: &str, random: &mut Random) -> Made {
         return Made { store, layout: made, place };
     }
     let fields = match layout {
-        "game" => json!({"title": "The Gate", "world": {"day": 1, "npcs": {}}}),
+        "game" => json!({
+            "title": "The Gate", "world": {"day": 1, "npcs": {}}, "config": {"theme": "gates"},
+            "player": {"name": "Vex", "characterId": "char-vex", "class": "rogue"}, "own": 1.50,
+        }),
         "linggen" => json!({"project": "/srv/site", "title": "Menu"}),
         _ => json!({}),
     };
@@ -147,7 +151,9 @@ fn codelia_messages(number: usize, random: &mut Random) -> Value {
         0 => json!({"role": "user", "content": text, "name": random.name()}),
         1 => json!({"role": "system", "content": text}),
         2 => json!({"role": "reasoning", "content": text, "raw_item": {"x": 1.5}}),
-        3 => json!({"role": "assistant", "content": [{"type": "text", "text": text}, {"type": "image_url"}]}),
+        3 => {
+            json!({"role": "assistant", "content": [{"type": "text", "text": text}, {"type": "image_url"}]})
+        }
         4 => json!({"role": "assistant", "content": text, "tool_calls": [call(1), call(2)]}),
         _ => json!({"messages": [
             {"role": "assistant", "content": null, "tool_calls": [call(1)]},
@@ -213,6 +219,13 @@ pub(crate) fn view(made: &Made) -> Vec<String> {
     let summary = made.layout.summary(&made.store, &made.place).unwrap();
     // What Codelia calls a session is what was said last.
     told.push(format!("title {}", summary.title));
+    if made.layout.name() == "game" {
+        let id = SessionId::parse(&made.place.id).unwrap();
+        let session = everturn::game::Session::open(Arc::clone(&made.store), &id).unwrap();
+        for key in ["config", "player", "own", "stats", "created"] {
+            told.push(format!("{key} {:?}", session.metadata().unwrap().text_at(&[key])));
+        }
+    }
     let mut entries = reader.entries(turns.clone()).unwrap();
     while let Some(entry) = entries.next() {
         let entry = entry.unwrap();
@@ -223,7 +236,7 @@ pub(crate) fn view(made: &Made) -> Vec<String> {
     }
     assert!(entries.take_findings().is_empty());
     drop(entries);
-    let mut changes = reader.changes(turns.clone()).unwrap();
+    let mut changes = reader.changes(turns).unwrap();
     while let Some(change) = changes.next() {
         let change = change.unwrap();
         let delta = Tree::parse(change.delta.to_line()).unwrap();

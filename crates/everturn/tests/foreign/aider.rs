@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::support::{converts, codes, counts, layout, store, told};
+use crate::support::{codes, converts, counts, layout, store, told};
 
 const FILE: &str = ".aider.chat.history.md";
 

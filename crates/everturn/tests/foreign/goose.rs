@@ -9,7 +9,7 @@ use everturn::view::Place;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::support::{converts, codes, counts, entries, layout, lines, open, path, told};
+use crate::support::{codes, converts, counts, entries, layout, lines, open, path, told};
 
 fn user(text: &str, created: i64) -> Value {
     json!({"role": "user", "created": created, "content": [{"type": "text", "text": text}]})

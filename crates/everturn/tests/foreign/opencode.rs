@@ -3,7 +3,9 @@
 use everturn::layout::Reader;
 use serde_json::{Value, json};
 
-use crate::support::{converts, codes, counts, layout, only, open, store, strands, told, told_along};
+use crate::support::{
+    codes, converts, counts, layout, only, open, store, strands, told, told_along,
+};
 
 fn session() -> Value {
     json!({"id": "ses_1", "version": "0.14.0", "projectID": "p", "directory": "/srv/app", "title": "Counting",
