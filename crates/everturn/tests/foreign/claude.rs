@@ -43,12 +43,12 @@ pub(crate) fn says(id: &str, parent: &str, text: &str) -> Value {
     block(id, parent, &format!("msg-{id}"), &json!({"type": "text", "text": text}), 20)
 }
 
-fn calls(id: &str, parent: &str, call: &str) -> Value {
+pub(crate) fn calls(id: &str, parent: &str, call: &str) -> Value {
     let call = json!({"type": "tool_use", "id": call, "name": "Bash", "input": {"command": "ls"}});
     block(id, parent, &format!("msg-{id}"), &call, 20)
 }
 
-fn answers(id: &str, parent: &str, call: &str) -> Value {
+pub(crate) fn answers(id: &str, parent: &str, call: &str) -> Value {
     let content = json!([{"type": "tool_result", "tool_use_id": call, "content": "a.txt"}]);
     let message = json!({"role": "user", "content": content});
     chained("user", id, parent, json!({"message": message, "toolUseResult": {"stdout": "a.txt"}}))

@@ -108,7 +108,7 @@ fn deep_and_odd_values_are_kept_as_they_are() {
 }
 
 /// Three records of every program that writes lines.
-fn files() -> Vec<(&'static str, &'static str, Vec<Value>)> {
+pub(crate) fn files() -> Vec<(&'static str, &'static str, Vec<Value>)> {
     let codex = |kind: &str, payload: Value| json!({"timestamp": "2026-01-01T10:00:00Z", "type": kind, "payload": payload});
     let said = |text: &str| {
         codex(

@@ -10,6 +10,7 @@ mod codex;
 mod damage;
 mod gemini;
 mod goose;
+mod mend;
 mod only_read;
 mod opencode;
 mod pi;
