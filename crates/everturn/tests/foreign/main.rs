@@ -4,6 +4,9 @@
 #![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
 #![expect(clippy::needless_pass_by_value, reason = "records are written down where they are used")]
 
+#[path = "../common/records.rs"]
+mod records;
+
 mod aider;
 mod claude;
 mod codex;

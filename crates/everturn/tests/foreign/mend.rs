@@ -10,11 +10,8 @@ use everturn::store::{MemoryStore, Store};
 use everturn::view::Place;
 use serde_json::{Value, json};
 
-use crate::claude::{answers, calls, says, user};
-use crate::damage::files;
+use crate::records::{FILE, answers, calls, files, says, user};
 use crate::support::{codes, counts, layout, lines, only, store, strands, told};
-
-const FILE: &str = "3f0c9a52-6b1e-4c58-9d3a-0e7a11223344.jsonl";
 
 /// A file, what was planned for it, and the copy in a store of its own.
 struct Copied {
