@@ -16,8 +16,11 @@ use everturn::layout;
 use everturn::names::FilePath;
 use everturn::store::{Store, StoreError, Writer};
 
-use crate::kinds::{ALL, Kind};
+use crate::kinds::{ALL, Kind, at};
 use crate::t06_two_writers::real;
+
+/// The id of the session beside the giant, in every layout.
+const SMALL: &str = "camp_0002";
 
 /// How much memory a process may have had, in kilobytes.
 const MEMORY_KB: u64 = 256 * 1024;
@@ -63,10 +66,9 @@ fn megabytes() -> usize {
 }
 
 /// Writes so many megabytes of lines; `line` makes one of its number and its text.
-fn write(file: &Path, first: &str, line: impl Fn(usize, &str) -> String) -> usize {
+fn write(file: &Path, line: impl Fn(usize, &str) -> String) -> usize {
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     let mut out = BufWriter::new(File::options().append(true).create(true).open(file).unwrap());
-    out.write_all(first.as_bytes()).unwrap();
     let (usual, long) = ("x".repeat(LINE), "x".repeat(LONG));
     let count = megabytes() * 1_000_000 / LINE;
     for number in 1..=count {
@@ -113,7 +115,7 @@ fn a_child_works() {
     let layout = layout::find(name).unwrap();
     let giant = || {
         let places = layout.places(&store).unwrap().places;
-        places.into_iter().find(|place| place.id != "small").unwrap()
+        places.into_iter().find(|place| place.id != SMALL).unwrap()
     };
     let answer = match what {
         "list" => {
@@ -161,37 +163,72 @@ fn check_all(dir: &Path, name: &str, count: usize) {
     });
 }
 
-/// A session with a giant's log, which its program has written.
-fn own(kind: &Kind, log: &str, line: impl Fn(usize, &str) -> String) {
+/// A giant beside a small session: it is resumed and read, and both are listed.
+fn own(name: &str, build: impl Fn(&Kind, &Path) -> usize) {
+    let kind = ALL.iter().find(|kind| kind.layout == name).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let store = real(dir.path());
     kind.create(&store).unwrap();
-    kind.create_as(&store, "small").unwrap();
+    kind.create_as(&store, SMALL).unwrap();
     drop(store);
-    let count = write(&dir.path().join(log), "", line);
-    check(dir.path(), &format!("{} resume", kind.layout), |answer| answer == "said");
-    check_all(dir.path(), kind.layout, count);
-    check(dir.path(), &format!("{} last", kind.layout), |answer| {
-        answer == format!("{} 7", count + 1)
-    });
+    let count = build(kind, dir.path());
+    check(dir.path(), &format!("{name} resume"), |answer| answer == "said");
+    check_all(dir.path(), name, count);
+    let last = format!("{} ", count + 1);
+    check(dir.path(), &format!("{name} last"), |answer| answer.starts_with(&last));
+}
+
+/// Says so many megabytes, a megabyte at a time; `turn` makes a turn of a text.
+fn spoken(kind: &Kind, dir: &Path, turn: fn(&str) -> String) -> usize {
+    let store = real(dir);
+    let (usual, long) = (turn(&"x".repeat(1_000_000)), turn(&"x".repeat(LONG)));
+    let mut editor = kind.layout().edit(&store, &kind.place(&store).unwrap()).unwrap();
+    let count = megabytes().max(4);
+    for number in 1..=count {
+        let text = if number == count / 2 { &long } else { &usual };
+        editor.append(text, at(1)).unwrap();
+    }
+    editor.release().unwrap();
+    count
 }
 
 #[test]
 fn t07_a_giant_of_codelia_is_resumed_in_little_memory() {
-    let kind = ALL.iter().find(|kind| kind.layout == "codelia").unwrap();
-    own(kind, "sessions/messages/one.jsonl", |number, text| {
-        format!(r#"{{"role":"user","content":"{number} {text}"}}"#)
+    own("codelia", |_, dir| {
+        let line =
+            |number: usize, text: &str| format!(r#"{{"role":"user","content":"{number} {text}"}}"#);
+        write(&dir.join("sessions/messages/one.jsonl"), line)
     });
 }
 
 #[test]
 fn t07_a_giant_of_linggen_is_resumed_in_little_memory() {
-    let kind = ALL.iter().find(|kind| kind.layout == "linggen").unwrap();
-    own(kind, "projects/-srv-site/sessions/sess-1/messages.jsonl", |number, text| {
-        format!(
-            r#"{{"agent_id":"ling","from_id":"user","to_id":"ling","content":"{number} {text}","timestamp":1767261600,"is_observation":false}}"#
-        )
+    own("linggen", |_, dir| {
+        let line = |number: usize, text: &str| {
+            format!(
+                r#"{{"agent_id":"ling","from_id":"user","to_id":"ling","content":"{number} {text}","timestamp":1767261600,"is_observation":false}}"#
+            )
+        };
+        write(&dir.join("projects/-srv-site/sessions/sess-1/messages.jsonl"), line)
     });
+}
+
+#[test]
+fn t07_a_giant_game_is_resumed_in_little_memory() {
+    let turn = |text: &str| format!(r#"{{"actor":"gm","narration":"{text}"}}"#);
+    own("game", |kind, dir| spoken(kind, dir, turn));
+}
+
+#[test]
+fn t07_a_giant_campaign_is_resumed_in_little_memory() {
+    let turn = |text: &str| format!(r#"{{"user_input":"{text}"}}"#);
+    own("campaign", |kind, dir| spoken(kind, dir, turn));
+}
+
+#[test]
+fn t07_a_giant_chat_is_resumed_in_little_memory() {
+    let turn = |text: &str| format!(r#"{{"type":"narrator","text":"{text}"}}"#);
+    own("chatlog", |kind, dir| spoken(kind, dir, turn));
 }
 
 #[test]
@@ -201,8 +238,8 @@ fn t07_giants_of_other_programs_are_read_in_little_memory() {
         [("claude-code", "giant.jsonl", claude), ("codex", "rollout-giant.jsonl", codex)];
     for (name, file, line) in programs {
         let dir = tempfile::tempdir().unwrap();
-        let count = write(&dir.path().join(file), "", line);
-        let small = file.replace("giant", "small").replace("rollout-", "");
+        let count = write(&dir.path().join(file), line);
+        let small = file.replace("giant", SMALL).replace("rollout-", "");
         fs::write(dir.path().join(small), line(1, "Hello.") + "\n").unwrap();
         check_all(dir.path(), name, count);
     }
