@@ -41,7 +41,7 @@ fn look(home: &Home, id: &SessionId) -> Result<(Session, Plan), CodeliaError> {
     let mut found = Vec::new();
     let session = home.find(id, &mut found)?;
     let all = home.sessions();
-    let others: BTreeSet<&SessionId> = all.sessions.keys().collect();
+    let others: BTreeSet<&SessionId> = all.sessions.iter().map(|session| &session.id).collect();
     let (_, findings) = check_session(home, &session, &others)?;
     let bad_index = matches!(home.index(), Err(IndexError::Damaged { .. }));
     let stale = findings.iter().any(|finding| finding.code == Code::StaleIndex);
@@ -160,7 +160,7 @@ pub(super) fn repair(home: &Home, id: &SessionId, now: Timestamp) -> Result<Repa
     }
     keeper.flush()?;
     if plan.bad_index {
-        for session in home.sessions().sessions.values() {
+        for session in &home.sessions().sessions {
             tell(home, session)?;
         }
     } else if plan.stale || changes_files {

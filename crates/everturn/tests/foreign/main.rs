@@ -10,6 +10,7 @@ mod records;
 mod aider;
 mod claude;
 mod codex;
+mod convert;
 mod damage;
 mod gemini;
 mod goose;
