@@ -1,6 +1,7 @@
 //! Repairs, whatever the layout: changes to the files of a session, each with its original in the trash, from
 //! which they can be put back.
 
+mod copy;
 mod undo;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use crate::store::{
     trash_dir,
 };
 
+pub use copy::{Mend, Mended};
 pub(crate) use undo::{take_back, take_back_done};
 
 /// One thing that a repair does.
@@ -73,6 +75,9 @@ pub enum RepairError {
         reason: String,
     },
 }
+
+/// What a tool answers that was interrupted.
+pub(crate) const INTERRUPTED: &str = "[interrupted: the tool did not answer]";
 
 /// How many bytes are changed with one commit.
 const BATCH: usize = 64 << 20;
@@ -285,11 +290,16 @@ impl<'a> Keeper<'a> {
     }
 }
 
-/// The records of a log, each on its own line, byte for byte as they were.
-pub(crate) fn own_lines(path: &FilePath, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
+/// How the first line of a file ends, and with it the others.
+pub(crate) fn line_end(bytes: &[u8]) -> &'static [u8] {
     let first = bytes.iter().position(|byte| *byte == b'\n');
     let crlf = first.and_then(|at| bytes.get(at.checked_sub(1)?)) == Some(&b'\r');
-    let end: &[u8] = if crlf { b"\r\n" } else { b"\n" };
+    if crlf { b"\r\n" } else { b"\n" }
+}
+
+/// The records of a log, each on its own line, byte for byte as they were.
+pub(crate) fn own_lines(path: &FilePath, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let end = line_end(bytes);
     let mut out = Vec::with_capacity(bytes.len());
     let scan = Scan::new(bytes, path.clone()).largest_text(0).forward();
     for item in scan.map_err(StoreError::io("read", path))? {

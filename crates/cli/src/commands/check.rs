@@ -14,7 +14,7 @@ use serde_json::json;
 use super::Context;
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Output, counted};
 use crate::progress::Progress;
 
 /// Find damage in JSON and JSONL files, whatever program wrote them
@@ -134,8 +134,7 @@ impl Watch for Printer<'_> {
 }
 
 fn summary(checked: Checked) -> String {
-    let count =
-        |number: u64, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
+    let count = |number: u64, one: &str| counted(number, one, &format!("{one}s"));
     let Checked { files, records, findings, warnings } = checked;
     if files == 0 && findings == 0 && warnings == 0 {
         return "nothing to check: no *.json, *.jsonl or *.ndjson files here".to_owned();

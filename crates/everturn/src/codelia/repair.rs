@@ -20,13 +20,12 @@ use super::names::UNKNOWN_TIME;
 use super::writer::last_user_message_in;
 use crate::finding::{Code, Finding};
 use crate::names::{FilePath, SessionId};
-use crate::repairs::{Action, Keeper, Repair, new_place, take_back};
+use crate::repairs::{Action, INTERRUPTED, Keeper, Repair, new_place, take_back};
 use crate::scan::Rules;
 use crate::store::read_if_there;
 use crate::tree::Tree;
 
 /// What an answer says that was made up, because the true one never came.
-const INTERRUPTED: &str = "[interrupted: the tool did not answer]";
 
 struct Plan {
     actions: Vec<Action>,
