@@ -9,6 +9,7 @@ use super::names::SnapshotFile;
 use super::state::{State, Texts};
 use crate::checksum::checksum;
 use crate::document::Style;
+use crate::json;
 use crate::tree::{Key, Kind, Node, Slice, Tree, digest};
 
 /// Why a snapshot was taken.
@@ -151,15 +152,15 @@ fn push_member(out: &mut String, key: &str, text: &str) {
     out.push_str(",\n  \"");
     out.push_str(key);
     out.push_str("\": ");
-    let mut start = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        if byte == b'\n' {
-            out.push_str(text.get(start..=at).unwrap_or_default());
-            out.push_str("  ");
-            start = at + 1;
-        }
+    let mut rest = text;
+    while let Some((line, after)) =
+        rest.split_at_checked(json::find(rest.as_bytes(), |byte| byte == b'\n') + 1)
+    {
+        out.push_str(line);
+        out.push_str("  ");
+        rest = after;
     }
-    out.push_str(text.get(start..).unwrap_or_default());
+    out.push_str(rest);
 }
 
 fn parts(state: &State) -> Vec<(&'static str, &Tree)> {
