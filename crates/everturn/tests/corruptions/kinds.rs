@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use everturn::disk::sim::SimDisk;
+use everturn::finding::{Code, Finding};
 use everturn::layout;
 use everturn::store::Store;
 use everturn::tree::Tree;
@@ -20,6 +21,8 @@ pub(crate) struct Sample {
     pub(crate) place: Place,
     /// The text of each turn, and the bytes of the record that has it.
     pub(crate) records: Vec<(String, Vec<u8>)>,
+    /// What a check says of it all the same.
+    pub(crate) usual: Vec<Finding>,
 }
 
 /// What is said in a turn, which is said nowhere else.
@@ -48,9 +51,11 @@ fn sample(
     let place = kind.places(&store).unwrap().places.remove(0);
     let records = (1..=TURNS).map(|turn| (words(turn), record(&disk, &words(turn)))).collect();
     drop::<Arc<dyn Store>>(store);
-    let found = checked(&disk);
-    assert!(found.is_empty(), "{layout}: {found:?}");
-    Sample { layout, disk, place, records }
+    let usual = checked(&disk);
+    // The simulated disk has no place for the database of Codelia's home.
+    let is_usual = |found: &Finding| layout == "codelia" && found.code == Code::StaleIndex;
+    assert!(usual.iter().all(is_usual), "{layout}: {usual:?}");
+    Sample { layout, disk, place, records, usual }
 }
 
 /// The bytes of the record that has this text: a line, or the object in a document.

@@ -116,7 +116,7 @@ fn follow(sample: &Sample, damage: &Damage) -> Result<bool, String> {
     if let Some(path) = damaged.keys().chain(back.keys()).find(|&p| damaged.get(p) != back.get(p)) {
         return Err(format!("{path} is not as it was before the repair"));
     }
-    Ok(!found.is_empty())
+    Ok(found != sample.usual)
 }
 
 fn thousand(sample: &Sample) {
