@@ -164,6 +164,12 @@ fn set_right(
     let wrong = mending.findings.iter().filter(|finding| finding.code == Code::WrongMetadata);
     let wrong = wrong.map(|found| format!("is made true: {}", found.message));
     mending.actions.extend(wrong.map(|what| action(&files.document, what)));
+    if mending.actions.is_empty() {
+        let found = mending.findings.iter().filter(|finding| is_mended(finding));
+        let what =
+            found.map(|found| action(&files.document, format!("is set right: {}", found.message)));
+        mending.actions = what.collect();
+    }
     Ok(after)
 }
 

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::shape::MARKERS;
 use super::survey::List;
+use crate::json;
 use crate::repairs::{pieces, solid, tree, value_after};
 use crate::tree::{Kind, Tree};
 
@@ -72,11 +73,37 @@ fn is_among_tools(bytes: &[u8], start: usize) -> bool {
     found.is_some_and(|at| !before.get(at..).unwrap_or_default().contains(&b']'))
 }
 
-fn part(bytes: &[u8], start: usize, tree: &Tree, in_head: bool) -> Option<Part> {
+/// Whether an object holds messages that it swallowed when something before them was lost.
+fn holds_messages(tree: &Tree) -> bool {
+    tree.to_line().contains("\"content\"")
+}
+
+/// Whether two messages became one.
+fn is_merged(tree: &Tree) -> bool {
+    let line = tree.to_line();
+    let entries = json::entries(line.as_bytes(), 0).ok().flatten();
+    let is_content = |entry: &json::Entry| {
+        let key = entry.key.clone().and_then(|key| line.as_bytes().get(key));
+        key.is_some_and(|key| json::key_is(key, "content"))
+    };
+    entries.is_some_and(|entries| entries.list.iter().filter(|one| is_content(one)).count() > 1)
+}
+
+/// What an object is, if it is something. Any content of a message counts where a document is known to be damaged.
+fn part(
+    bytes: &[u8],
+    start: usize,
+    tree: &Tree,
+    in_head: bool,
+    content: fn(Option<&[u8]>) -> bool,
+) -> Option<Part> {
     let text = |key: &str| tree.string_at(&[key]);
     let is_object = |key: &str| tree.at(&[key]).is_some_and(|value| value.kind() == Kind::Object);
-    if tree.string_at(&["content", "text"]).is_some() {
+    if tree.string_at(&["content", "text"]).is_some() && !is_merged(tree) {
         return Some(Part::Message);
+    }
+    if holds_messages(tree) {
+        return None;
     }
     match key_before(bytes, start) {
         Some(b"metadata") if text("id").is_some() => return Some(Part::Member("metadata")),
@@ -97,7 +124,7 @@ fn part(bytes: &[u8], start: usize, tree: &Tree, in_head: bool) -> Option<Part> 
     if in_head && text("id").is_some() && is_among_tools(bytes, start) {
         return Some(Part::OfSession("support_tools"));
     }
-    (is_content(tree) && may_be_content(key_before(bytes, start))).then_some(Part::Message)
+    (is_content(tree) && content(key_before(bytes, start))).then_some(Part::Message)
 }
 
 /// Whether an object is what messages have as their content.
@@ -111,10 +138,18 @@ fn may_be_content(key: Option<&[u8]>) -> bool {
     key.is_none_or(|key| key.starts_with(b"cont") || key.ends_with(b"tent"))
 }
 
+/// Whether a key may have been that of a content, before it was damaged.
+fn was_content(key: Option<&[u8]>) -> bool {
+    let others: [&[u8]; 6] =
+        [b"metadata", b"session", b"sender", b"state", b"settings", b"protagonist"];
+    key.is_none_or(|key| !others.contains(&key))
+}
+
 /// The texts of all messages in a document, wherever they stand.
 pub(crate) fn texts(bytes: &[u8]) -> Vec<String> {
     let (spans, _) = pieces(bytes, |span, tree| {
-        part(bytes, span.start, tree, false).is_some_and(|part| part == Part::Message)
+        part(bytes, span.start, tree, false, may_be_content)
+            .is_some_and(|part| part == Part::Message)
     });
     let trees = spans.iter().filter_map(|span| tree(bytes, span));
     let text =
@@ -127,7 +162,7 @@ pub(crate) fn rescue(bytes: &[u8]) -> Rescued {
     let mut parts: Vec<(Part, Range<usize>)> = Vec::new();
     pieces(bytes, |span, tree| {
         let in_head = !parts.iter().any(|(part, _)| *part == Part::Message);
-        let Some(part) = part(bytes, span.start, tree, in_head) else { return false };
+        let Some(part) = part(bytes, span.start, tree, in_head, was_content) else { return false };
         parts.push((part, span));
         true
     });

@@ -65,6 +65,9 @@ pub(crate) fn reshape(
     let root = Tree::trusted(whole.into(), 0..end);
     let mut reshape = Reshape { id, now, what: Vec::new(), messages: HashMap::new() };
     let mut members = reshape.head(&root);
+    if root.children().len() < json::entries(root.to_line().as_bytes(), 0).ok()??.list.len() {
+        reshape.note("a part of the document is there twice; the last one stays");
+    }
     let elements = |key: &str| {
         let found = root.at(&[key]).filter(|list| list.kind() == Kind::Array);
         found.map(|list| list.children()).unwrap_or_default().into_iter().map(|(_, one)| one)

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::encoding::ProjectPath;
 use super::error::LinggenError;
 use super::messages::finding;
 use super::missions::missions;
@@ -135,7 +136,8 @@ pub(crate) fn check_project(
         findings.push(about(&info, Code::NoProject, what));
     }
     let said = super::stored::Stored::read(store, &info)?.and_then(|info| info.string("path"));
-    if let Some(said) = said.filter(|said| said.trim_end_matches('/') != path.as_str()) {
+    let is_other = |said: &String| ProjectPath::parse(said).map_or(true, |said| said != *path);
+    if let Some(said) = said.filter(is_other) {
         let message =
             format!("another program wrote {said:?} here, but the directory belongs to {path}");
         findings.push(about(&info, Code::WrongPlace, message));
