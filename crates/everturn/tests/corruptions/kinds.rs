@@ -104,9 +104,3 @@ pub(crate) fn linggen() -> Sample {
         format!(r#"{{"content": "{words}"}}"#)
     })
 }
-
-pub(crate) fn chatlog() -> Sample {
-    sample("chatlog", "tale", "{}", |words, _| {
-        format!(r#"{{"type": "narrator", "text": "{words}"}}"#)
-    })
-}

@@ -155,8 +155,3 @@ fn sessions_of_codelia() {
 fn sessions_of_linggen() {
     thousand(&kinds::linggen());
 }
-
-#[test]
-fn chat_logs() {
-    thousand(&kinds::chatlog());
-}
