@@ -162,6 +162,8 @@ codes! {
     ChoiceDiffers = "choice-differs",
     /// A record that is too long to be held.
     TooLarge = "too-large",
+    /// Nothing says whose directory that of a project is, or what says so does not fit it.
+    NoProject = "no-project",
     /// A change of a tool has set something off, as its definition says.
     Triggered = "triggered",
 }
@@ -203,6 +205,7 @@ impl Code {
             | Code::OrphanCall
             | Code::ChoiceDiffers
             | Code::Triggered
+            | Code::NoProject
             | Code::NewerVersion => Severity::Warning,
             _ => Severity::Finding,
         }

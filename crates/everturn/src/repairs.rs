@@ -1,6 +1,7 @@
 //! Repairs, whatever the layout: changes to the files of a session, each with its original in the trash, from
 //! which they can be put back.
 
+mod pieces;
 mod undo;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use crate::store::{
     trash_dir,
 };
 
+pub(crate) use pieces::{own_records, pieces, places, solid, tree, value_after};
 pub(crate) use undo::{take_back, take_back_done};
 
 /// One thing that a repair does.
