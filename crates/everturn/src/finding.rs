@@ -166,6 +166,12 @@ codes! {
     NoProject = "no-project",
     /// A change of a tool has set something off, as its definition says.
     Triggered = "triggered",
+    /// A turn, or a part of it, was lost, and a repair has put something in its place that says so.
+    LostTurn = "lost-turn",
+    /// A turn of which there were two different records; a repair has put one into the other.
+    TwinTurn = "twin-turn",
+    /// The state has changed in a way that no change tells.
+    UnexplainedChange = "unexplained-change",
 }
 
 /// How much a [`Finding`] matters.
@@ -205,6 +211,9 @@ impl Code {
             | Code::OrphanCall
             | Code::ChoiceDiffers
             | Code::Triggered
+            | Code::LostTurn
+            | Code::TwinTurn
+            | Code::UnexplainedChange
             | Code::NoProject
             | Code::NewerVersion => Severity::Warning,
             _ => Severity::Finding,

@@ -1,7 +1,9 @@
 //! Repairs, whatever the layout: changes to the files of a session, each with its original in the trash, from
 //! which they can be put back.
 
+pub(crate) mod order;
 mod pieces;
+pub(crate) mod salvage;
 mod undo;
 
 use std::collections::BTreeMap;
@@ -16,6 +18,7 @@ use crate::document::{Document, Style};
 use crate::finding::Finding;
 use crate::lines::{Item, Scan};
 use crate::names::{FilePath, Name, NameError, SessionId};
+use crate::overlay::Changes;
 use crate::store::{
     Durability, Expect, Fingerprint, Secrecy, Step, Store, StoreError, Writer, read_if_there,
     trash_dir,
@@ -202,14 +205,6 @@ impl<'a> Keeper<'a> {
         Keeper { store, writer, trash, record, writes, moves, size: 0, also }
     }
 
-    /// The content that a file has, or will have.
-    pub(crate) fn content(&self, file: &FilePath) -> Result<Option<Vec<u8>>, StoreError> {
-        match self.writes.get(file) {
-            Some(bytes) => Ok(Some(bytes.clone())),
-            None => Ok(read_if_there(self.store, file)?),
-        }
-    }
-
     /// Gives a file a new content.
     pub(crate) fn write(&mut self, file: &FilePath, bytes: Vec<u8>) -> Result<(), StoreError> {
         self.size += bytes.len();
@@ -228,6 +223,12 @@ impl<'a> Keeper<'a> {
     /// Adds a step that stays when the rest is taken back.
     pub(crate) fn also(&mut self, step: Step) {
         self.also.push(step);
+    }
+
+    /// What the next commit would change.
+    pub(crate) fn pending(&self) -> Changes {
+        let written = self.writes.iter().map(|(file, bytes)| (file.clone(), Some(bytes.clone())));
+        written.chain(self.moves.iter().map(|file| (file.clone(), None))).collect()
     }
 
     /// Commits what was collected.
