@@ -3,7 +3,6 @@
 
 pub(crate) mod order;
 mod pieces;
-pub(crate) mod salvage;
 mod undo;
 
 use std::collections::BTreeMap;
@@ -24,7 +23,9 @@ use crate::store::{
     trash_dir,
 };
 
-pub(crate) use pieces::{own_records, pieces, places, solid, tree, value_after};
+pub(crate) use pieces::{
+    Salvaged, own_records, pieces, places, salvage, solid, tree, value_after,
+};
 pub(crate) use undo::{take_back, take_back_done};
 
 /// One thing that a repair does.
@@ -288,11 +289,16 @@ impl<'a> Keeper<'a> {
     }
 }
 
+/// How the lines of a log end: like the first of them.
+pub(crate) fn line_end(bytes: &[u8]) -> &'static str {
+    let first = bytes.iter().position(|byte| *byte == b'\n');
+    let before = first.and_then(|at| bytes.get(at.checked_sub(1)?));
+    if before == Some(&b'\r') { "\r\n" } else { "\n" }
+}
+
 /// The records of a log, each on its own line, byte for byte as they were.
 pub(crate) fn own_lines(path: &FilePath, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
-    let first = bytes.iter().position(|byte| *byte == b'\n');
-    let crlf = first.and_then(|at| bytes.get(at.checked_sub(1)?)) == Some(&b'\r');
-    let end: &[u8] = if crlf { b"\r\n" } else { b"\n" };
+    let end = line_end(bytes).as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let scan = Scan::new(bytes, path.clone()).largest_text(0).forward();
     for item in scan.map_err(StoreError::io("read", path))? {

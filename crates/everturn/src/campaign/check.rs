@@ -11,7 +11,7 @@ use super::stored::Stored;
 use super::summary::disagreement;
 use super::view::{Fact, View};
 use crate::check::Watch;
-use crate::delta::diff;
+use crate::delta::{Delta, Path, diff};
 use crate::finding::{Code, Finding};
 use crate::marks;
 use crate::names::{FilePath, SessionId};
@@ -200,7 +200,7 @@ impl Campaign {
             }
         }
         if let Some(state) = state.filter(|_| last == self.turn)
-            && let places = diff(&state, self.state()?)
+            && let places = differences(&state, self.state()?)
             && !places.is_empty()
         {
             let shown = places.iter().take(SHOWN).map(|delta| delta.path.to_string());
@@ -263,6 +263,14 @@ impl Campaign {
         let file = self.file(CampaignFile::Log);
         Finding { file, line: row.line, offset: Some(row.offset), code, message }
     }
+}
+
+/// The changes that make a document another one. The changes of a branch began under another id, which is none.
+pub(super) fn differences(before: &Tree, after: &Tree) -> Vec<Delta> {
+    let mut deltas = diff(before, after);
+    let id = Path::array(["id"]);
+    deltas.retain(|delta| delta.path != id);
+    deltas
 }
 
 /// What is wrong with a document itself.

@@ -89,6 +89,20 @@ fn is_merged(tree: &Tree) -> bool {
     entries.is_some_and(|entries| entries.list.iter().filter(|one| is_content(one)).count() > 1)
 }
 
+/// Whether a message holds other messages, because what stood between them was lost.
+fn swallows(message: &Tree) -> bool {
+    let line = message.to_line();
+    if line.matches("\"content\"").count() < 2 {
+        return false;
+    }
+    let is_message = |tree: &Tree| {
+        tree.string_at(&["id"]).is_some() && tree.string_at(&["content", "text"]).is_some()
+    };
+    // What is behind its own brace is inside.
+    let (inner, _) = pieces(line.as_bytes().get(1..).unwrap_or_default(), |_, tree| is_message(tree));
+    !inner.is_empty()
+}
+
 /// What an object is, if it is something. Any content of a message counts where a document is known to be damaged.
 fn part(
     bytes: &[u8],
@@ -99,19 +113,23 @@ fn part(
 ) -> Option<Part> {
     let text = |key: &str| tree.string_at(&[key]);
     let is_object = |key: &str| tree.at(&[key]).is_some_and(|value| value.kind() == Kind::Object);
-    if tree.string_at(&["content", "text"]).is_some() && !is_merged(tree) {
-        return Some(Part::Message);
+    if tree.string_at(&["content", "text"]).is_some() {
+        return (!is_merged(tree) && !swallows(tree)).then_some(Part::Message);
     }
     if holds_messages(tree) {
         return None;
     }
     match key_before(bytes, start) {
         Some(b"metadata") if text("id").is_some() => return Some(Part::Member("metadata")),
-        Some(b"session") if tree.at(&["id"]).is_none() => return Some(Part::Member("session")),
+        Some(b"session") if tree.at(&["id"]).is_none() => {
+            let swallowed = |key: &&str| tree.at(&[*key]).is_some_and(|value| is_content(&value));
+            let is_whole = !["protagonist", "settings"].iter().any(swallowed);
+            return is_whole.then_some(Part::Member("session"));
+        }
         Some(b"context_window") => return Some(Part::Member("context_window")),
         Some(b"export") => return Some(Part::Member("export")),
-        Some(b"protagonist") => return Some(Part::OfSession("protagonist")),
-        Some(b"settings") => return Some(Part::OfSession("settings")),
+        Some(b"protagonist") if !is_content(tree) => return Some(Part::OfSession("protagonist")),
+        Some(b"settings") if !is_content(tree) => return Some(Part::OfSession("settings")),
         _ => {}
     }
     if text("tool_id").is_some() && is_object("state") {
@@ -138,11 +156,9 @@ fn may_be_content(key: Option<&[u8]>) -> bool {
     key.is_none_or(|key| key.starts_with(b"cont") || key.ends_with(b"tent"))
 }
 
-/// Whether a key may have been that of a content, before it was damaged.
+/// Whether a key may have been that of a content, before it was damaged. The state of a tool may look like one.
 fn was_content(key: Option<&[u8]>) -> bool {
-    let others: [&[u8]; 6] =
-        [b"metadata", b"session", b"sender", b"state", b"settings", b"protagonist"];
-    key.is_none_or(|key| !others.contains(&key))
+    key.is_none_or(|key| key != b"state")
 }
 
 /// The texts of all messages in a document, wherever they stand.

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+/// The most turns for which records are made that say that they are lost.
+pub(crate) const MOST_LOST: u64 = 10_000;
+
 /// What a record says about its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Said {
@@ -123,7 +126,8 @@ mod tests {
         check(&[0, 2, 3], &[1, 2, 3]);
         check(&[1, 2, 112], &[1, 2, 3]);
         check(&[1, 2, 2, 3], &[1, 2, 2, 3]);
-        check(&[1, 2, 3, 1, 2], &[1, 2, 3, 1, 2]);
+        check(&[1, 2, 3, 1, 2], &[1, 2, 3, 4, 5]);
+        check(&[1, 2, 3, 4, 5, 6, 1, 2], &[1, 2, 3, 4, 5, 6, 1, 2]);
         check(&[1, 2, 6], &[1, 2, 6]);
     }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::line_end;
 use crate::json::value_end;
 use crate::lines::{Item, Scan};
 use crate::names::FilePath;
@@ -91,13 +92,12 @@ pub(crate) fn solid(bytes: &[u8], part: Range<usize>) -> Option<Range<usize>> {
     Some(part.start + start..part.start + end)
 }
 
-/// The wanted records of a log, each on its own line, byte for byte as they were; also those that stand whole in a
-/// line that is damaged.
-pub(crate) fn own_records(
+/// The places of the wanted records of a log; also of those that stand whole in a line that is damaged.
+fn spans(
     path: &FilePath,
     bytes: &[u8],
     wanted: impl Fn(&Tree) -> bool,
-) -> Result<Sorted, StoreError> {
+) -> Result<Vec<Range<usize>>, StoreError> {
     let mut spans: Vec<Range<usize>> = Vec::new();
     let mut done = 0;
     let between = |part: Range<usize>, spans: &mut Vec<Range<usize>>| {
@@ -118,22 +118,50 @@ pub(crate) fn own_records(
         }
     }
     between(done..bytes.len(), &mut spans);
-    Ok(sorted(bytes, &spans))
+    Ok(spans)
 }
 
-fn sorted(bytes: &[u8], spans: &[Range<usize>]) -> Sorted {
-    let first = bytes.iter().position(|byte| *byte == b'\n');
-    let crlf = first.and_then(|at| bytes.get(at.checked_sub(1)?)) == Some(&b'\r');
-    let end: &[u8] = if crlf { b"\r\n" } else { b"\n" };
-    let (mut out, mut left_out, mut done) = (Vec::with_capacity(bytes.len()), Vec::new(), 0);
-    for span in spans {
-        left_out.extend(solid(bytes, done..span.start));
+/// What is in none of the records, without white space.
+fn left_out(bytes: &[u8], spans: &[Range<usize>]) -> Vec<Range<usize>> {
+    let starts = spans.iter().map(|span| span.start).chain([bytes.len()]);
+    let ends = [0].into_iter().chain(spans.iter().map(|span| span.end));
+    ends.zip(starts).filter_map(|(end, start)| solid(bytes, end..start)).collect()
+}
+
+/// The wanted records of a log, each on its own line, byte for byte as they were.
+pub(crate) fn own_records(
+    path: &FilePath,
+    bytes: &[u8],
+    wanted: impl Fn(&Tree) -> bool,
+) -> Result<Sorted, StoreError> {
+    let spans = spans(path, bytes, wanted)?;
+    let end = line_end(bytes).as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    for span in &spans {
         out.extend_from_slice(bytes.get(span.clone()).unwrap_or_default());
         out.extend_from_slice(end);
-        done = span.end;
     }
-    left_out.extend(solid(bytes, done..bytes.len()));
-    Sorted { bytes: out, left_out }
+    Ok(Sorted { bytes: out, left_out: left_out(bytes, &spans) })
+}
+
+/// What a damaged log still has.
+pub(crate) struct Salvaged {
+    /// The wanted records, in their order.
+    pub(crate) texts: Vec<String>,
+    /// How many places have something besides.
+    pub(crate) bad: usize,
+}
+
+/// The wanted records of a log as texts.
+pub(crate) fn salvage(
+    path: &FilePath,
+    bytes: &[u8],
+    wanted: impl Fn(&Tree) -> bool,
+) -> Result<Salvaged, StoreError> {
+    let spans = spans(path, bytes, wanted)?;
+    let text = |span: &Range<usize>| std::str::from_utf8(bytes.get(span.clone())?).ok();
+    let texts = spans.iter().filter_map(text).map(str::to_owned).collect();
+    Ok(Salvaged { texts, bad: left_out(bytes, &spans).len() })
 }
 
 /// The first whole value that follows a key, wherever in damaged bytes it stands.
@@ -198,6 +226,9 @@ mod tests {
             let sorted = own_records(&file, text.as_bytes(), is_wanted).unwrap();
             assert_eq!(sorted.bytes, expect.as_bytes(), "{text:?}");
             assert_eq!(sorted.places(), places, "{text:?}");
+            let salvaged = salvage(&file, text.as_bytes(), is_wanted).unwrap();
+            assert_eq!(salvaged.texts, expect.lines().collect::<Vec<_>>(), "{text:?}");
+            assert_eq!(salvaged.bad, sorted.left_out.len(), "{text:?}");
         };
         check("{\"m\":1}\n{\"m\":2}\n", "{\"m\":1}\n{\"m\":2}\n", "");
         check("{\"m\":1}{\"m\":2}", "{\"m\":1}\n{\"m\":2}\n", "");

@@ -49,7 +49,10 @@ pub(super) fn known(campaign: &Campaign) -> Result<Option<(Tree, String)>, Campa
         state = overlay(state, &last.row)?;
         what.push_str(&format!(", with what {} says about the characters", turn_id(last.turn)));
     }
-    Ok(Some((state, what)))
+    // The changes of a branch began under the id of another campaign.
+    let mut draft = Draft::new(state);
+    draft.set(&["id"], campaign.id.as_str())?;
+    Ok(Some((draft.into_parts().0, what)))
 }
 
 /// The newest checkpoint from which the changes lead to the end.

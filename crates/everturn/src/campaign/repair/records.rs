@@ -12,7 +12,7 @@ use crate::delta::{Delta, Path};
 use crate::document::Style;
 use crate::names::FilePath;
 use crate::repairs::order::{Said, settle};
-use crate::repairs::salvage::{Salvaged, salvage};
+use crate::repairs::{Salvaged, line_end, salvage};
 use crate::tree::{Kind, Tree};
 
 /// The records of a log, before anybody looks at what they say.
@@ -32,8 +32,8 @@ impl Lines {
         let file = campaign.file(file);
         let before = read_if_there(&campaign.store, &file)?;
         let bytes = before.as_deref().unwrap_or_default();
-        let end = if bytes.windows(2).any(|pair| pair == b"\r\n") { "\r\n" } else { "\n" };
-        let Salvaged { texts, bad } = salvage(&file, bytes, &is_record)?;
+        let end = line_end(bytes);
+        let Salvaged { texts, bad } = salvage(&file, bytes, is_record)?;
         Ok(Lines { file, before, texts, end, bad })
     }
 
@@ -53,12 +53,10 @@ impl Lines {
     }
 }
 
-/// Whether a text is a row or a change.
-fn is_record(text: &str) -> bool {
+/// Whether a value is a row or a change.
+fn is_record(tree: &Tree) -> bool {
     let place = || Place { line: None, offset: 0, length: 0 };
-    Tree::parse(text).is_ok_and(|tree| {
-        TurnRow::parse(tree.clone(), place()).is_ok() || Change::parse(tree, place()).is_ok()
-    })
+    TurnRow::parse(tree.clone(), place()).is_ok() || Change::parse(tree.clone(), place()).is_ok()
 }
 
 /// A change that is still there.
@@ -162,19 +160,18 @@ pub(super) struct Rows {
 }
 
 pub(super) fn rows(lines: &Lines, changes: &Changes) -> Rows {
-    let (found, aside) = lines.parsed::<TurnRow>();
+    let (mut found, mut aside) = lines.parsed::<TurnRow>();
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let all = found.len();
+    found.retain(|(_, text)| seen.insert(text.clone()));
+    aside += all - found.len();
     let turns = changes.all.iter().filter(|noted| noted.change.kind.has_row());
     let known: BTreeSet<u64> = turns.map(|noted| noted.change.turn).collect();
     let said: Vec<Said> =
         found.iter().map(|(row, _)| Said { number: row.turn, hint: None }).collect();
     let numbers = settle(&said, 0, &|turn| known.contains(&turn));
     let mut rows = Rows { by_turn: BTreeMap::new(), aside, mended: 0 };
-    let mut seen: BTreeSet<&str> = BTreeSet::new();
     for ((found, text), number) in found.iter().zip(numbers) {
-        if !seen.insert(text) {
-            rows.aside += 1;
-            continue;
-        }
         let mut row = Row { tree: found.row.clone(), text: Some(text.clone()) };
         if number != found.turn {
             row.set(&["turn_id"], tree_of(&turn_id(number)));

@@ -8,6 +8,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::records::{Changes, Noted, Row, Rows};
+use crate::campaign::check::differences;
 use crate::campaign::dialog::{DialogType, Source};
 use crate::campaign::draft::tree_of;
 use crate::campaign::error::CampaignError;
@@ -16,12 +17,10 @@ use crate::campaign::log::{Change, ChangeKind, OWN};
 use crate::campaign::summary::disagreement;
 use crate::campaign::turn;
 use crate::campaign::view::{Fact, View};
-use crate::delta::{Delta, Path, diff};
+use crate::delta::{Delta, Path};
 use crate::names::FilePath;
+use crate::repairs::order::MOST_LOST;
 use crate::tree::Tree;
-
-/// The most turns for which rows are made.
-const MOST_LOST: u64 = 10_000;
 
 /// All that is written.
 pub(super) struct Story {
@@ -235,7 +234,7 @@ impl Teller<'_> {
     /// Writes a change that makes the state another one.
     fn lead_to(&mut self, after: &Tree, turn: u64, kind: ChangeKind) {
         let Some(state) = &mut self.state else { return };
-        let deltas = diff(state, after);
+        let deltas = differences(state, after);
         if let Some(done) = apply(state, &deltas) {
             self.story.lines.push(line(turn, kind, &done, kind.has_row()));
         }
@@ -330,10 +329,13 @@ impl Teller<'_> {
             && disagreement(View::new(&self.story.document), &row.tree).is_some()
             && disagreement(View::new(&state), &row.tree).is_none()
         {
-            self.story.document = overlay(self.story.document.clone(), &row.tree)?;
+            let document = overlay(self.story.document.clone(), &row.tree)?;
+            // Somebody whom only the document knows cannot be put right.
+            let is_right = disagreement(View::new(&document), &row.tree).is_none();
+            self.story.document = if is_right { document } else { state.clone() };
         }
         let document = self.story.document.clone();
-        if !state.is_same(&document) {
+        if !differences(&state, &document).is_empty() {
             self.lead_to(&document, self.last, ChangeKind::Mended);
         }
         Ok(())

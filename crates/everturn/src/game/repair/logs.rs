@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::changes::{self, Noted};
-use super::plan::{LARGEST_LOG, MOST_LOST};
+use super::plan::LARGEST_LOG;
 use super::turns::{self, Told};
 use crate::game::error::GameError;
 use crate::game::form::Form;
@@ -13,8 +13,7 @@ use crate::game::survey::Facts;
 use crate::lines::{Item, Scan};
 use crate::names::FilePath;
 use crate::overlay::Changes;
-use crate::repairs::salvage::salvage;
-use crate::repairs::{Action, own_lines};
+use crate::repairs::{Action, line_end, own_lines, salvage};
 use crate::store::{StoreError, read_if_there};
 
 /// What becomes of the logs.
@@ -90,7 +89,8 @@ fn read<R>(
     for (file, (_, path)) in files.iter().enumerate() {
         let bytes = session.store.read(path, 0..u64::MAX)?;
         let parsed = |text: &str| parse(&crate::tree::Slice::whole(text)).ok();
-        for text in salvage(path, &bytes, &|text| parsed(text).is_some())?.texts {
+        let is_record = |tree: &crate::tree::Tree| parsed(&tree.to_line()).is_some();
+        for text in salvage(path, &bytes, is_record)?.texts {
             if let Some(record) = parsed(&text) {
                 found.push(Found { record, text, file });
             }
@@ -151,9 +151,7 @@ impl Mended {
         }
         for (path, lines) in contents {
             let before = read_if_there(&session.store, &path)?.unwrap_or_default();
-            let start = before.iter().position(|byte| *byte == b'\n');
-            let crlf = start.and_then(|at| before.get(at.checked_sub(1)?)) == Some(&b'\r');
-            let end = if crlf { "\r\n" } else { "\n" };
+            let end = line_end(&before);
             let after: String = lines.iter().flat_map(|line| [line.as_str(), end]).collect();
             // What stands between records and is none of them is no reason to write a file anew.
             if own_lines(&path, &before)? == after.as_bytes() && is_tidy(&path, &before)? {
@@ -195,9 +193,4 @@ fn is_tidy(path: &FilePath, bytes: &[u8]) -> Result<bool, StoreError> {
         }
     }
     Ok(true)
-}
-
-/// Whether so many turns are missing that none is made up.
-pub(super) fn are_too_many(missing: u64) -> bool {
-    missing > MOST_LOST
 }

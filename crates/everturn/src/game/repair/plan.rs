@@ -10,12 +10,10 @@ use crate::game::session::Session;
 use crate::game::survey::Facts;
 use crate::game::writer::SNAPSHOT_TURNS;
 use crate::names::{FilePath, SceneId};
+use crate::repairs::order::MOST_LOST;
 
 /// Logs that are longer than this are not rewritten: they and their copy must fit into one commit.
 pub(super) const LARGEST_LOG: u64 = 256 << 20;
-
-/// The most turns for which lines are made.
-pub(super) const MOST_LOST: u64 = 10_000;
 
 /// What a snapshot is written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use serde_json::json;
 
 use super::changes::Noted;
-use super::logs::{Found, Line, are_too_many};
+use super::logs::{Found, Line};
 use crate::delta::{Delta, Path};
 use crate::game::names::short;
 use crate::game::session::Session;
 use crate::game::survey::{Facts, id_parts};
 use crate::game::turn::{OWN, Turn};
 use crate::names::FilePath;
-use crate::repairs::order::{self, Said};
+use crate::repairs::order::{self, MOST_LOST, Said};
 use crate::tree::{Slice, Tree};
 
 /// A turn that is still there, or was made.
@@ -68,9 +68,11 @@ fn told_by_events(turn: &Turn) -> Option<u64> {
 /// Gives each turn its number. Copies are left out; another record of the same turn is put into the first.
 pub(super) fn settle(
     session: &Session,
-    found: Vec<Found<Turn>>,
+    mut found: Vec<Found<Turn>>,
     noted: &[Noted],
 ) -> BTreeMap<u64, Told> {
+    let mut seen: HashSet<String> = HashSet::new();
+    found.retain(|found| seen.insert(found.text.clone()));
     let changed: BTreeSet<u64> = noted.iter().map(|noted| noted.turn).collect();
     let said: Vec<Said> = found
         .iter()
@@ -79,12 +81,8 @@ pub(super) fn settle(
     let numbers = order::settle(&said, floor(session, &said), &|turn| {
         changed.contains(&turn) || session.meta.is_some() && turn <= session.turn
     });
-    let mut seen: HashSet<String> = HashSet::new();
     let mut all: BTreeMap<u64, Told> = BTreeMap::new();
     for (Found { record, text, file }, number) in found.into_iter().zip(numbers) {
-        if !seen.insert(text.clone()) {
-            continue;
-        }
         let mut told = Told { tree: record.raw.clone(), text: Some(text), file: Some(file) };
         if number != record.turn {
             told.set(&["turnId"], &json!(number));
@@ -157,7 +155,7 @@ pub(super) fn fill(
     let lowest = session.files().ok();
     let lowest = lowest.and_then(|files| files.snapshots.first().map(|(file, _)| file.turn));
     let first = all.keys().next().copied().unwrap_or(1).min(lowest.unwrap_or(0) + 1).max(1);
-    if are_too_many((last + 1).saturating_sub(first).saturating_sub(all.len() as u64)) {
+    if (last + 1).saturating_sub(first).saturating_sub(all.len() as u64) > MOST_LOST {
         return all;
     }
     let mut named: BTreeMap<u64, Vec<&Noted>> = BTreeMap::new();
