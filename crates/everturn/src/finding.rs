@@ -1,5 +1,7 @@
 //! What a reader noticed about a file: the place, what is wrong, in words.
 
+mod remedy;
+
 use std::fmt;
 
 use crate::names::FilePath;

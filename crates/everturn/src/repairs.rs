@@ -23,9 +23,7 @@ use crate::store::{
     trash_dir,
 };
 
-pub(crate) use pieces::{
-    Salvaged, own_records, pieces, places, salvage, solid, tree, value_after,
-};
+pub(crate) use pieces::{Salvaged, own_records, pieces, places, salvage, solid, tree, value_after};
 pub(crate) use undo::{take_back, take_back_done};
 
 /// One thing that a repair does.

@@ -21,8 +21,8 @@ use crate::progress::Progress;
 ///
 /// Reads *.jsonl and *.ndjson files line by line and *.json files as documents, in a directory and all
 /// below it. In a game session or a campaign it also looks whether turns, changes, snapshots, states and
-/// metadata fit together. Everything is read to the end, and nothing is changed. Ends with status 3 if anything is
-/// wrong; warnings alone do not count.
+/// metadata fit together. Everything is read to the end, and nothing is changed. Each line ends with what `everturn
+/// repair` does about it in a session. Ends with status 3 if anything is wrong; warnings alone do not count.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -93,7 +93,7 @@ impl Printer<'_> {
             let code = code.as_str();
             let record = json!({
                 "file": file, "line": line, "offset": offset, "code": code, "message": message,
-                "severity": finding.code.severity().as_str(),
+                "severity": finding.code.severity().as_str(), "repair": finding.code.remedy(),
             });
             return writeln!(self.out, "{record}");
         }
@@ -109,7 +109,7 @@ impl Printer<'_> {
         if let Some(offset) = offset {
             write!(self.out, " (byte {offset})")?;
         }
-        writeln!(self.out)
+        writeln!(self.out, "; repair: {}", code.remedy())
     }
 }
 

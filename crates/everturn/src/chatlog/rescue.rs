@@ -99,7 +99,8 @@ fn swallows(message: &Tree) -> bool {
         tree.string_at(&["id"]).is_some() && tree.string_at(&["content", "text"]).is_some()
     };
     // What is behind its own brace is inside.
-    let (inner, _) = pieces(line.as_bytes().get(1..).unwrap_or_default(), |_, tree| is_message(tree));
+    let (inner, _) =
+        pieces(line.as_bytes().get(1..).unwrap_or_default(), |_, tree| is_message(tree));
     !inner.is_empty()
 }
 

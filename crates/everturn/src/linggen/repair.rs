@@ -82,9 +82,11 @@ fn meta(session: &Session, now: Timestamp) -> Result<Option<Mending>, LinggenErr
     if is_ours && lacks.is_empty() {
         return Ok(None);
     }
-    let mut yaml = meta.yaml.clone();
+    let once = meta.yaml.without_repeats();
+    let is_once = once.is_some();
+    let mut yaml = once.unwrap_or_else(|| meta.yaml.clone());
     let mut put = |key: &str, value: Value| yaml.set(key, &value).is_ok();
-    let mut done = is_ours || put("id", id.as_str().into());
+    let mut done = is_once && (is_ours || put("id", id.as_str().into()));
     if titled.is_none() {
         done &= put("title", session.made_up_title()?.unwrap_or_default().into());
     }
@@ -94,7 +96,7 @@ fn meta(session: &Session, now: Timestamp) -> Result<Option<Mending>, LinggenErr
     // What cannot be changed in place is written anew with what is known.
     let bytes = if done { yaml.text().as_bytes().to_vec() } else { anew(titled)? };
     let why = if is_ours { lacks.join(", ") } else { "it names another session".to_owned() };
-    Ok(Some(Mending { file, what: format!("gets what it lacks: {why}"), bytes: Some(bytes) }))
+    Ok(Some(Mending { file, what: format!("is set right: {why}"), bytes: Some(bytes) }))
 }
 
 /// The directory of the project that a session belongs to.

@@ -146,6 +146,7 @@ impl Meta {
                 lacks.push("its created_at is no time".to_owned());
             }
         }
+        lacks.extend(self.yaml.repeated().iter().map(|key| format!("its {key} is there twice")));
         lacks
     }
 
