@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
+use std::path::Path;
 
 use everturn::disk::sim::SimDisk;
 use everturn::names::FilePath;
@@ -75,6 +76,20 @@ impl Damage {
 
     pub(crate) fn strike(&self, disk: &SimDisk) {
         disk.put(&self.file, &self.bytes);
+    }
+
+    /// The same to a file in a directory, which is returned as it was.
+    #[expect(clippy::disallowed_methods, reason = "damage asks nobody")]
+    pub(crate) fn strike_real(&self, dir: &Path) -> Vec<u8> {
+        let path = dir.join(self.file.as_str());
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &self.bytes).unwrap();
+        whole
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "damage asks nobody")]
+    pub(crate) fn heal_real(&self, dir: &Path, whole: &[u8]) {
+        std::fs::write(dir.join(self.file.as_str()), whole).unwrap();
     }
 
     /// What is counted together.

@@ -3,13 +3,17 @@
 use std::sync::Arc;
 
 use everturn::disk::sim::SimDisk;
+use everturn::disk::{Disk, RealDisk};
 use everturn::finding::{Code, Finding};
 use everturn::layout;
+use everturn::seal::seal;
 use everturn::store::Store;
 use everturn::tree::Tree;
 use everturn::view::{New, Place};
 
-use crate::{at, checked, files, open};
+use tempfile::TempDir;
+
+use crate::{at, checked, files, open, store};
 
 /// How many turns a session has.
 const TURNS: u64 = 12;
@@ -23,11 +27,31 @@ pub(crate) struct Sample {
     pub(crate) records: Vec<(String, Vec<u8>)>,
     /// What a check says of it all the same.
     pub(crate) usual: Vec<Finding>,
+    /// The same session in a directory, if a part of it can only be there.
+    pub(crate) real: Option<TempDir>,
 }
 
 /// What is said in a turn, which is said nowhere else.
 fn words(turn: u64) -> String {
     format!("word {turn} of the tale, and no other")
+}
+
+/// Makes a session and plays all turns.
+fn play(
+    store: &Arc<dyn Store>,
+    layout: &str,
+    id: &str,
+    fields: &str,
+    turn: &impl Fn(&str, u64) -> String,
+) {
+    let kind = layout::find(layout).unwrap();
+    let fields = Tree::parse(fields).unwrap();
+    let mut editor = kind.create(store, &New { fields, ..New::with_id(id) }, at(0)).unwrap();
+    for number in 1..=TURNS {
+        let second = i64::try_from(number).unwrap();
+        editor.append(&turn(&words(number), number), at(second)).unwrap();
+    }
+    editor.close(at(100)).unwrap();
 }
 
 fn sample(
@@ -38,24 +62,18 @@ fn sample(
 ) -> Sample {
     let (disk, kind) = (SimDisk::new(), layout::find(layout).unwrap());
     {
-        let store = open(&disk);
-        let fields = Tree::parse(fields).unwrap();
-        let mut editor = kind.create(&store, &New { fields, ..New::with_id(id) }, at(0)).unwrap();
-        for number in 1..=TURNS {
-            let second = i64::try_from(number).unwrap();
-            editor.append(&turn(&words(number), number), at(second)).unwrap();
-        }
-        editor.close(at(100)).unwrap();
+        play(&open(&disk), layout, id, fields, &turn);
     }
     let store = open(&disk);
     let place = kind.places(&store).unwrap().places.remove(0);
     let records = (1..=TURNS).map(|turn| (words(turn), record(&disk, &words(turn)))).collect();
+    seal(&store, kind, &place, at(200)).unwrap();
     drop::<Arc<dyn Store>>(store);
     let usual = checked(&disk);
     // The simulated disk has no place for the database of Codelia's home.
     let is_usual = |found: &Finding| layout == "codelia" && found.code == Code::StaleIndex;
     assert!(usual.iter().all(is_usual), "{layout}: {usual:?}");
-    Sample { layout, disk, place, records, usual }
+    Sample { layout, disk, place, records, usual, real: None }
 }
 
 /// The bytes of the record that has this text: a line, or the object in a document.
@@ -87,16 +105,40 @@ pub(crate) fn game() -> Sample {
 }
 
 pub(crate) fn campaign() -> Sample {
-    sample("campaign", "camp_0001", "{}", |words, _| {
-        format!(r#"{{"user_input": "{words}", "assistant_text": "So be it."}}"#)
+    sample("campaign", "camp_0001", "{}", |words, turn| {
+        let (tool, args) = match turn % 3 {
+            0 => {
+                ("hp_delta", r#"{"target_character_id": "pc_001", "delta": -1, "cause": "a fall"}"#)
+            }
+            1 => (
+                "move",
+                r#"{"actor_id": "pc_001", "from_area_id": "area_001", "to_area_id": "area_002"}"#,
+            ),
+            _ => (
+                "move",
+                r#"{"actor_id": "pc_001", "from_area_id": "area_002", "to_area_id": "area_001"}"#,
+            ),
+        };
+        let call = format!(r#"{{"id": "call-{turn}", "tool": "{tool}", "args": {args}}}"#);
+        format!(
+            r#"{{"user_input": "{words}", "assistant_text": "So be it.", "tool_calls": [{call}]}}"#
+        )
     })
 }
 
 pub(crate) fn codelia() -> Sample {
-    sample("codelia", "one", "{}", |words, turn| {
+    let turn = |words: &str, turn: u64| {
         let role = if turn % 2 == 1 { "user" } else { "assistant" };
         format!(r#"{{"role": "{role}", "content": "{words}"}}"#)
-    })
+    };
+    let mut sample = sample("codelia", "one", "{}", turn);
+    // The index, which counts the messages, is a database in a directory.
+    let dir = tempfile::tempdir().unwrap();
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk::open(dir.path()).unwrap());
+    play(&store(Arc::clone(&disk)), "codelia", "one", "{}", &turn);
+    assert_eq!(crate::checked_on(&disk), [], "a home with its index");
+    sample.real = Some(dir);
+    sample
 }
 
 pub(crate) fn linggen() -> Sample {

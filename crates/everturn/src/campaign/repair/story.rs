@@ -195,15 +195,20 @@ impl Teller<'_> {
     fn turn(&mut self, turn: u64) -> Result<(), CampaignError> {
         self.between(turn);
         let is_own = |noted: &mut Noted| noted.change.turn == turn && noted.change.kind.has_row();
+        let (before, written) = (self.state.clone(), self.story.lines.len());
         let fits = match self.queue.pop_front_if(is_own) {
             Some(noted) => self.carry_out(&noted),
             None => !self.is_hit,
         };
-        if fits {
-            self.compare(turn)?;
-        } else {
+        if !fits {
+            self.lost_change(turn)?;
+        } else if !self.is_right(turn)? {
+            // It did something that no row knows of, and is damaged.
+            self.state = before;
+            self.story.lines.truncate(written);
             self.lost_change(turn)?;
         }
+        self.correct_row(turn);
         self.lost_row(turn);
         Ok(())
     }
@@ -220,10 +225,14 @@ impl Teller<'_> {
             Some(row) => overlay(state.clone(), &row.tree)?,
             None => state.clone(),
         };
-        if let Some(next) = self.queue.front() {
+        let follows =
+            |noted: &&Noted| noted.change.turn == turn + u64::from(noted.change.kind.has_row());
+        if let Some(next) = self.queue.front().filter(follows) {
             let mut later = after.clone();
-            let fits = apply(&mut later, &next.change.deltas).is_some();
-            if fits && next.change.take_back(&mut later).is_ok() {
+            let fits = apply(&mut later, &next.change.deltas).is_some()
+                && next.change.take_back(&mut later).is_ok();
+            let says_else = |row: &Row| disagreement(View::new(&later), &row.tree).is_some();
+            if fits && !self.row(turn).is_some_and(says_else) {
                 after = later;
             }
         }
@@ -235,34 +244,47 @@ impl Teller<'_> {
     fn lead_to(&mut self, after: &Tree, turn: u64, kind: ChangeKind) {
         let Some(state) = &mut self.state else { return };
         let deltas = differences(state, after);
+        if deltas.is_empty() && !kind.has_row() {
+            return;
+        }
         if let Some(done) = apply(state, &deltas) {
             self.story.lines.push(line(turn, kind, &done, kind.has_row()));
         }
     }
 
-    /// Compares the state with what a row says; whoever comes next decides which of the two is right.
-    fn compare(&mut self, turn: u64) -> Result<(), CampaignError> {
-        let Some(state) = self.state.clone() else { return Ok(()) };
-        let Some(row) = self.row(turn) else { return Ok(()) };
-        if disagreement(View::new(&state), &row.tree).is_none() {
-            return Ok(());
+    /// Compares the state with what a row says; whoever comes next decides which of the two is right. If it is the
+    /// row, a change leads there; says whether that is possible.
+    fn is_right(&mut self, turn: u64) -> Result<bool, CampaignError> {
+        let Some(state) = self.state.clone() else { return Ok(true) };
+        let Some(row) = self.row(turn) else { return Ok(true) };
+        if disagreement(View::new(&state), &row.tree).is_none()
+            || !self.is_contradicted(&state, turn)
+        {
+            return Ok(true);
         }
-        if self.is_contradicted(&state, turn) {
-            let after = overlay(state, &row.tree)?;
-            self.lead_to(&after, turn, ChangeKind::Mended);
-            return Ok(());
+        let after = overlay(state, &row.tree)?;
+        if disagreement(View::new(&after), &row.tree).is_some() {
+            return Ok(false);
         }
-        if let Some(row) = self.story.rows.by_turn.get_mut(&turn) {
-            for fact in Fact::ALL {
-                let [name, _] = fact.names();
-                if row.tree.at(&["state_summary", name]).is_some() {
-                    row.set(&["state_summary", name], tree_of(&View::new(&state).facts(fact)));
-                }
+        self.lead_to(&after, turn, ChangeKind::Mended);
+        Ok(true)
+    }
+
+    /// Makes a row say what the state says.
+    fn correct_row(&mut self, turn: u64) {
+        let Some(state) = &self.state else { return };
+        let Some(row) = self.story.rows.by_turn.get_mut(&turn) else { return };
+        if row.is_lost() || disagreement(View::new(state), &row.tree).is_none() {
+            return;
+        }
+        for fact in Fact::ALL {
+            let [name, _] = fact.names();
+            if row.tree.at(&["state_summary", name]).is_some() {
+                row.set(&["state_summary", name], tree_of(&View::new(state).facts(fact)));
             }
-            row.mark();
-            self.story.corrected += 1;
         }
-        Ok(())
+        row.mark();
+        self.story.corrected += 1;
     }
 
     /// Whether what comes after a turn contradicts the state, too.
