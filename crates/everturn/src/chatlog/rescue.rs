@@ -185,10 +185,11 @@ pub(crate) fn rescue(bytes: &[u8]) -> Rescued {
     });
     let mut left_out = Vec::new();
     let mut done = 0;
-    for end in parts.iter().map(|(_, span)| span.clone()).chain([bytes.len()..bytes.len()]) {
-        let gap = solid(bytes, done..end.start);
+    let ends = parts.iter().map(|(_, span)| (span.start, span.end));
+    for (start, end) in ends.chain([(bytes.len(), bytes.len())]) {
+        let gap = solid(bytes, done..start);
         left_out.extend(gap.filter(|gap| bytes.get(gap.clone()).is_some_and(is_loss)));
-        done = end.end;
+        done = end;
     }
     Rescued { bytes: document(bytes, &parts), left_out }
 }

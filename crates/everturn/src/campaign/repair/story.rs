@@ -55,7 +55,7 @@ pub(super) fn tell(
         true => spoken.into_iter().filter(|turn| *turn > 0).collect(),
         false => (1..=last).collect(),
     };
-    let (base, queue) = beginning(changes, &document, last);
+    let (base, queue) = beginning(changes, &document, &turns, &rows)?;
     let mut teller = Teller {
         state: None,
         queue,
@@ -87,7 +87,12 @@ pub(super) fn tell(
 }
 
 /// The whole document from which the changes start, and those that follow it.
-fn beginning(changes: Changes, document: &Tree, last: u64) -> (Noted, VecDeque<Noted>) {
+fn beginning(
+    changes: Changes,
+    document: &Tree,
+    turns: &[u64],
+    rows: &Rows,
+) -> Result<(Noted, VecDeque<Noted>), CampaignError> {
     let mut queue: VecDeque<Noted> = changes.all.into();
     if queue.front().is_some_and(|noted| noted.change.kind == ChangeKind::Base)
         && let Some(mut base) = queue.pop_front()
@@ -97,28 +102,35 @@ fn beginning(changes: Changes, document: &Tree, last: u64) -> (Noted, VecDeque<N
         if !is_same(&base.text, &new) {
             base.text = new;
         }
-        return (base, queue);
+        return Ok((base, queue));
     }
-    // The document is known, so the changes can be taken back from there.
-    let mut state = document.clone();
-    let mut turn = last;
-    let mut rest = VecDeque::new();
-    while let Some(noted) = queue.pop_back() {
-        let mut before = state.clone();
-        let has_row = noted.change.kind.has_row();
-        let follows = if has_row { noted.change.turn == turn } else { noted.change.turn <= turn };
-        if !follows || noted.change.take_back(&mut before).is_err() {
-            break;
+    // The document is known, so the changes can be taken back from there; where one is lost, the row before it tells.
+    let first = queue.iter().find(|noted| noted.change.kind.has_row());
+    let first = first.map_or(u64::MAX, |noted| noted.change.turn);
+    let (mut state, mut rest) = (document.clone(), VecDeque::new());
+    for turn in turns.iter().copied().filter(|turn| *turn >= first).rev() {
+        let mut is_taken_back = false;
+        while let Some(noted) = queue.pop_back_if(|noted| noted.change.turn >= turn) {
+            let mut before = state.clone();
+            if noted.change.take_back(&mut before).is_ok() {
+                state = before;
+                is_taken_back |= noted.change.kind.has_row();
+            }
+            rest.push_front(noted);
         }
-        state = before;
-        turn = if has_row { turn.saturating_sub(1) } else { turn };
-        rest.push_front(noted);
+        if !is_taken_back && let Some(row) = rows.by_turn.get(&turn.saturating_sub(1)) {
+            state = overlay(state, &row.tree)?;
+        }
     }
+    let turn = match first {
+        u64::MAX => turns.last().copied().unwrap_or(0),
+        first => first.saturating_sub(1),
+    };
     let deltas = vec![Delta::set(Path::root(), state)];
     let text = line(turn, ChangeKind::Base, &deltas, false);
     let change =
         Change { turn, named: None, kind: ChangeKind::Base, deltas, is_lost: false, span: (0, 0) };
-    (Noted { change, text }, rest)
+    Ok((Noted { change, text }, rest))
 }
 
 /// A line of the log of changes.
@@ -222,8 +234,8 @@ impl Teller<'_> {
     fn lost_change(&mut self, turn: u64) -> Result<(), CampaignError> {
         let Some(state) = self.state.clone() else { return Ok(()) };
         let mut after = match self.row(turn) {
-            Some(row) => overlay(state.clone(), &row.tree)?,
-            None => state.clone(),
+            Some(row) => overlay(state, &row.tree)?,
+            None => state,
         };
         let follows =
             |noted: &&Noted| noted.change.turn == turn + u64::from(noted.change.kind.has_row());

@@ -4,6 +4,8 @@
 //! state files have, these win: a change is added that leads there, at the turn of that state.
 
 use std::collections::{BTreeMap, HashSet};
+use std::iter::Peekable;
+use std::vec::IntoIter;
 
 use super::logs::{Found, Line};
 use super::turns::Told;
@@ -64,7 +66,7 @@ pub(super) fn follow(
     noted: Vec<Noted>,
     told: &BTreeMap<u64, Told>,
 ) -> Result<Vec<Line>, GameError> {
-    let mut anchors: Vec<(u64, Option<(SnapshotFile, FilePath)>)> = Vec::new();
+    let mut anchors: Vec<Anchor> = Vec::new();
     for (file, path) in &facts.good_snapshots {
         anchors.push((file.turn, Some((*file, path.clone()))));
     }
@@ -103,11 +105,14 @@ pub(super) fn follow(
     Ok(walk.lines)
 }
 
+/// A state that is known: its turn, and the snapshot that has it; without one, the state files do.
+type Anchor = (u64, Option<(SnapshotFile, FilePath)>);
+
 struct Walk<'a> {
     session: &'a Session,
     facts: &'a Facts,
-    /// States that are known: those of snapshots, and that of the state files.
-    anchors: std::iter::Peekable<std::vec::IntoIter<(u64, Option<(SnapshotFile, FilePath)>)>>,
+    /// Those that were not passed yet.
+    anchors: Peekable<IntoIter<Anchor>>,
     state: Option<State>,
     /// Changes up to this turn are part of the state.
     since: u64,

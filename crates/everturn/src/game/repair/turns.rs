@@ -102,6 +102,7 @@ pub(super) fn settle(
             None => drop(all.insert(number, told)),
         }
     }
+    adopt(session, &mut all, noted);
     all
 }
 
@@ -131,6 +132,38 @@ fn name_events(session: &Session, told: &mut Told, turn: u64) {
             told.set(&["events", &place.to_string(), "eventId"], &json!(id));
             told.set(&[OWN, "mended"], &json!(true));
             used.insert(id);
+        }
+    }
+}
+
+/// Gives events the ids by which changes know them, if those are as they were made, and the turn has others.
+fn adopt(session: &Session, all: &mut BTreeMap<u64, Told>, noted: &[Noted]) {
+    let mut named: BTreeMap<u64, BTreeSet<&str>> = BTreeMap::new();
+    for one in noted {
+        named.entry(one.turn).or_default().extend(one.change.event.as_deref());
+    }
+    for (turn, named) in named {
+        let Some(told) = all.get_mut(&turn) else { continue };
+        let Some(read) = told.turn() else { continue };
+        let ids: Vec<String> = read.events().iter().map(|event| event.id.clone()).collect();
+        let is_made = |id: &str| {
+            id_parts(id)
+                .is_some_and(|(of, number)| event_id(session, of, number) == id && of == turn)
+        };
+        let mut nameless: Vec<usize> = (0..ids.len()).collect();
+        nameless.retain(|place| ids.get(*place).is_some_and(|id| !is_made(id)));
+        let mut nameless = nameless.into_iter();
+        let mut added = ids.len();
+        for id in named.into_iter().filter(|id| is_made(id) && !ids.iter().any(|own| own == id)) {
+            match nameless.next() {
+                Some(place) => told.set(&["events", &place.to_string(), "eventId"], &json!(id)),
+                None => {
+                    let lost = json!({"eventId": id, "type": "lost"});
+                    told.set(&["events", &added.to_string()], &lost);
+                    added += 1;
+                }
+            }
+            told.set(&[OWN, "mended"], &json!(true));
         }
     }
 }
