@@ -22,7 +22,7 @@ pub(crate) fn create_for_append(path: &Path) -> Result<File, PeerError> {
 
 /// The lines of a file, each with its newline.
 pub(crate) fn read_lines(path: &Path) -> Result<Vec<Vec<u8>>, PeerError> {
-    let bytes = fs::read(path).map_err(at(path))?;
+    let bytes = read(path)?;
     Ok(bytes.split_inclusive(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect())
 }
 
@@ -32,6 +32,17 @@ pub(crate) fn entries(dir: &Path) -> Result<Vec<PathBuf>, PeerError> {
         found.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<PathBuf>>>()
     });
     paths.map_err(at(dir))
+}
+
+/// All of a file.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PeerError> {
+    fs::read(path).map_err(at(path))
+}
+
+/// How long a file is; nothing, if it is a directory.
+pub(crate) fn length(path: &Path) -> Result<Option<u64>, PeerError> {
+    let metadata = fs::symlink_metadata(path).map_err(at(path))?;
+    Ok((!metadata.is_dir()).then_some(metadata.len()))
 }
 
 /// The bytes that the files below `dir` take up on the disk, holes left out.

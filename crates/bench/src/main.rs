@@ -17,6 +17,7 @@ mod game;
 
 mod campaign;
 mod chatlog;
+mod corpus;
 mod export;
 mod homes;
 mod search;

@@ -20,6 +20,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use thiserror::Error;
 
+use crate::corpus::Corpus;
 use crate::files;
 use crate::peer::PeerError;
 use crate::stats::{median, percentile};
@@ -30,15 +31,11 @@ const RATIO: f64 = 0.3;
 const QUERY: f64 = 20.0;
 const LIST: f64 = 100.0;
 
-/// How many different words there are; the first ones are the most frequent.
-const VOCABULARY: u64 = 120_000;
-
-/// How many words a message has, and how many messages a session.
-const WORDS: u64 = 90;
-const MESSAGES: u64 = 2000;
-
 /// How many queries of each kind are asked.
-const QUERIES: u64 = 200;
+const QUERIES: usize = 200;
+
+/// How long a session becomes before the next one begins.
+const SESSION_BYTES: usize = 4_000_000;
 
 /// How many hits are asked for.
 const LIMIT: usize = 20;
@@ -46,9 +43,13 @@ const LIMIT: usize = 20;
 /// What the command line says about the benchmark of searches.
 #[derive(Debug, Args)]
 pub(crate) struct Search {
-    /// How much text is searched, in megabytes
+    /// How much text is searched, in megabytes; less, if there is less
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = value_parser!(u64).range(1..))]
     megabytes: u64,
+
+    /// Where the text comes from: a directory of sources and documents
+    #[arg(long, value_name = "DIR", default_value_os_t = crates())]
+    text: PathBuf,
 
     /// How many sessions are listed
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = value_parser!(u32).range(1..))]
@@ -70,6 +71,9 @@ pub(crate) enum SearchError {
     /// The directory for the data cannot be used.
     #[error("cannot use the data directory")]
     Directory(#[source] PeerError),
+    /// There is no text to search in.
+    #[error("cannot read the text")]
+    Text(#[source] PeerError),
     /// The files could not be made.
     #[error("cannot use the data directory")]
     Io(#[from] io::Error),
@@ -96,37 +100,15 @@ pub(crate) enum SearchError {
     Wrong(String),
 }
 
-/// A small generator, so that a run can be repeated.
-struct Dice(u64);
+/// Queries of each kind.
+type Queries = Vec<(&'static str, Vec<String>)>;
 
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % sides.max(1)
-    }
-
-    /// A word; few of them are frequent, and most are rare.
-    fn word(&mut self) -> u64 {
-        let most = self.roll(VOCABULARY) + 1;
-        let most = self.roll(most) + 1;
-        self.roll(most)
-    }
-}
-
-/// The letters of a word: frequent ones are short.
-fn word(mut number: u64) -> String {
-    let mut text = String::new();
-    number += 30;
-    while number > 0 {
-        let (consonants, vowels) = ("bdfgklmnprstvz", "aeiou");
-        let pick = |letters: &str, at: u64| letters.chars().nth(usize::try_from(at).unwrap_or(0));
-        text.extend(pick(consonants, number % 14));
-        text.extend(pick(vowels, number / 14 % 5));
-        number /= 70;
-    }
-    text
+/// The sources of the crates that this project is built from, which are there if it was built.
+#[expect(clippy::disallowed_methods, reason = "cargo tells by a variable where it keeps them")]
+fn crates() -> PathBuf {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
+    home.unwrap_or_default().join("registry/src")
 }
 
 /// What one engine came to.
@@ -136,25 +118,6 @@ struct Measured {
     bytes: u64,
     /// The kinds of queries, each with how long half and almost all of them took, and how many hits there were.
     queries: Vec<(&'static str, Duration, Duration, usize)>,
-}
-
-/// Queries of all kinds, in the words of both engines.
-fn queries() -> Vec<(&'static str, Vec<String>)> {
-    let mut dice = Dice(0x5eed);
-    let mut all = |make: &mut dyn FnMut(&mut Dice) -> String| -> Vec<String> {
-        (0..QUERIES).map(|_| make(&mut dice)).collect()
-    };
-    vec![
-        ("rare", all(&mut |dice| word(VOCABULARY / 2 + dice.roll(VOCABULARY / 2)))),
-        ("common", all(&mut |dice| word(dice.roll(20)))),
-        ("phrase", all(&mut |dice| format!("\"{} {}\"", word(dice.roll(30)), word(dice.roll(30))))),
-        (
-            "two words",
-            all(&mut |dice| {
-                format!("{} {}", word(100 + dice.roll(2000)), word(100 + dice.roll(2000)))
-            }),
-        ),
-    ]
 }
 
 impl Search {
@@ -168,16 +131,17 @@ impl Search {
         let root = place.path().join("root");
         writeln!(progress, "making {} MB of sessions", self.megabytes)?;
         let source = source(&root, "codelia")?;
-        let text = self.make(source.store())?;
+        let (text, queries) = self.make(source.store())?;
         let sources = [source];
         let mut catalog = Catalog::new(Some(&place.path().join("catalog")));
         let sessions = catalog.sessions(&sources, Detail::All, now());
         writeln!(progress, "indexing")?;
-        let ours = ours(&mut catalog, (&sources, &sessions), &place.path().join("catalog"))?;
+        let ours =
+            ours(&mut catalog, (&sources, &sessions), &place.path().join("catalog"), &queries)?;
         writeln!(progress, "indexing with FTS5")?;
         let dir = place.path().join("fts5");
         files::create_dir(&dir).map_err(SearchError::Directory)?;
-        let theirs = theirs((&sources, &sessions), &dir.join("entries.db"))?;
+        let theirs = theirs((&sources, &sessions), &dir.join("entries.db"), &queries)?;
         drop(place);
         let place = tempfile::tempdir_in(&self.dir)?;
         writeln!(progress, "making {} sessions", self.sessions)?;
@@ -185,26 +149,40 @@ impl Search {
         self.report(out, text, &[ours, theirs], list)
     }
 
-    /// Makes the sessions; returns how many bytes of text they have.
-    fn make(&self, store: &Arc<dyn Store>) -> Result<u64, SearchError> {
+    /// Makes the sessions; returns how many bytes of text they have, and what is asked.
+    fn make(&self, store: &Arc<dyn Store>) -> Result<(u64, Queries), SearchError> {
+        let mut corpus = Corpus::open(&self.text).map_err(SearchError::Text)?;
         let writer = store.lock(&[FilePath::parse("sessions")?])?;
-        let (mut dice, mut text, mut number) = (Dice(0x0dd_ba11), 0, 0);
-        while text < self.megabytes * 1_000_000 {
-            let mut lines = String::new();
-            for _ in 0..MESSAGES {
-                let words: Vec<String> = (0..WORDS).map(|_| word(dice.word())).collect();
-                let said = words.join(" ");
-                text += said.len() as u64;
-                lines.push_str(&format!("{{\"role\":\"user\",\"content\":\"{said}\"}}\n"));
+        let (mut lines, mut number) = (String::new(), 0);
+        loop {
+            let message = match corpus.bytes < self.megabytes * 1_000_000 {
+                true => corpus.next_message(),
+                false => None,
+            };
+            if let Some(message) = &message {
+                let line = json!({"role": "user", "content": message});
+                lines.push_str(&format!("{line}\n"));
             }
-            let file = FilePath::parse(&format!("sessions/messages/{number:06}.jsonl"))?;
-            let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
-            let step = Step::Replace { file, expect, bytes: lines.into_bytes(), secrecy };
-            writer.commit(vec![step], Durability::Synced)?;
-            number += 1;
+            if lines.len() > SESSION_BYTES || message.is_none() {
+                let file = FilePath::parse(&format!("sessions/messages/{number:06}.jsonl"))?;
+                let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
+                let bytes = std::mem::take(&mut lines).into_bytes();
+                let step = Step::Replace { file, expect, bytes, secrecy };
+                writer.commit(vec![step], Durability::Synced)?;
+                number += 1;
+            }
+            if message.is_none() {
+                break;
+            }
         }
         writer.release()?;
-        Ok(text)
+        if corpus.bytes == 0 {
+            let place = self.text.display();
+            return Err(SearchError::Wrong(format!(
+                "there is no text below {place}: name some with --text"
+            )));
+        }
+        Ok((corpus.bytes, corpus.queries(QUERIES)))
     }
 
     /// How long a list of many sessions takes when nothing has changed, in milliseconds, and how long the first one.
@@ -322,18 +300,19 @@ fn source(root: &Path, name: &'static str) -> Result<Source, SearchError> {
 
 /// Asks all queries; `ask` tells how many hits there are.
 fn ask(
+    queries: &Queries,
     mut ask: impl FnMut(&str) -> Result<usize, SearchError>,
 ) -> Result<Vec<(&'static str, Duration, Duration, usize)>, SearchError> {
     let mut measured = Vec::new();
-    for (kind, texts) in queries() {
+    for (kind, texts) in queries {
         let (mut times, mut hits) = (Vec::new(), 0);
         for text in texts {
             let start = Instant::now();
-            hits += ask(&text)?;
+            hits += ask(text)?;
             times.push(start.elapsed());
         }
         times.sort_unstable();
-        measured.push((kind, percentile(&times, 50), percentile(&times, 99), hits));
+        measured.push((*kind, percentile(&times, 50), percentile(&times, 99), hits));
     }
     Ok(measured)
 }
@@ -342,6 +321,7 @@ fn ours(
     catalog: &mut Catalog,
     (sources, sessions): (&[Source], &Sessions),
     dir: &Path,
+    queries: &Queries,
 ) -> Result<Measured, SearchError> {
     let start = Instant::now();
     catalog.update(sources, sessions, now(), &mut |_| {});
@@ -352,7 +332,7 @@ fn ours(
     let search = catalog.searcher(sources, sessions);
     let search = search.ok_or_else(|| SearchError::Wrong("there is no index".to_owned()))?;
     let moment = jiff::Timestamp::UNIX_EPOCH;
-    let queries = ask(|text| {
+    let queries = ask(queries, |text| {
         let query = Query::parse(text, moment)?;
         Ok(search.find(sessions, &query, (LIMIT, Sort::Relevance))?.hits.len())
     })?;
@@ -364,6 +344,7 @@ fn ours(
 fn theirs(
     (sources, sessions): (&[Source], &Sessions),
     file: &Path,
+    queries: &Queries,
 ) -> Result<Measured, SearchError> {
     let start = Instant::now();
     let mut database = Connection::open(file)?;
@@ -390,7 +371,7 @@ fn theirs(
     let text =
         format!("SELECT rowid FROM entries WHERE entries MATCH ? ORDER BY rank LIMIT {LIMIT}");
     let mut select = database.prepare(&text)?;
-    let queries = ask(|text| {
+    let queries = ask(queries, |text| {
         let rows = select.query_map([text], |row| row.get::<_, i64>(0))?;
         Ok(rows.count())
     })?;

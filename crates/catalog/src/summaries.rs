@@ -11,7 +11,7 @@ use std::thread;
 use std::time::SystemTime;
 
 use everturn::layout::{Layout, LayoutError};
-use everturn::names::FilePath;
+use everturn::names::{FilePath, Name};
 use everturn::view::{Evidence, Place, Places, Summary};
 use jiff::Timestamp;
 
@@ -44,7 +44,6 @@ pub(crate) fn settled(stamps: &Stamps, looked: SystemTime) -> bool {
 }
 
 /// A session that was looked at, with the stamps of what it was read from.
-#[derive(Clone)]
 struct Row {
     summary: Summary,
     project: Option<String>,
@@ -84,27 +83,22 @@ pub(crate) fn list(
     let bulk = missing > BULK && (detail == Detail::Names || !names_only);
     let mut listed = if bulk { in_bulk(layout, source)? } else { HashMap::new() };
     // Sessions that are gone are a change, too.
-    let (mut kept, mut changed) = (Vec::with_capacity(slots.len()), !known.is_empty());
+    let mut changed = !known.is_empty();
+    let mut rows = Vec::with_capacity(slots.len());
     for (place, row) in slots {
         let is_new = row.is_none();
         let row = row.unwrap_or_else(|| look(layout, source, &place, listed.remove(&place.path)));
-        found.sessions.push(Session {
-            source: number,
-            summary: row.summary.clone(),
-            project: row.project.clone(),
-            entries: row.entries.clone(),
-            log: row.log.clone(),
-        });
         let is_brief = is_new && bulk && names_only;
-        if !is_brief && row.summary.findings.is_empty() && settled(&row.stamps, now) {
-            changed |= is_new;
-            kept.push(row);
-        }
+        let keep = !is_brief && row.summary.findings.is_empty() && settled(&row.stamps, now);
+        changed |= is_new && keep;
+        rows.push((row, keep));
     }
-    match dir.filter(|_| changed) {
-        Some(dir) => Ok(save(dir, source, layout, &kept).err()),
-        None => Ok(None),
-    }
+    let saved = dir.filter(|_| changed).map(|dir| {
+        let kept: Vec<&Row> = rows.iter().filter_map(|(row, keep)| keep.then_some(row)).collect();
+        save(dir, source, layout, &kept)
+    });
+    found.sessions.extend(rows.into_iter().map(|(row, _)| row.into_session(number)));
+    Ok(saved.and_then(Result::err))
 }
 
 /// Adds to the summaries of some sessions what names alone did not tell.
@@ -115,9 +109,8 @@ pub(crate) fn complete(sources: &[Source], sessions: &mut [Session]) {
         if let Some(layout) =
             layout.filter(|layout| layout.lists_names_only() && session.entries.is_empty())
         {
-            let Row { summary, project, entries, log, .. } =
-                look(layout, source, &session.summary.place, None);
-            *session = Session { source: session.source, summary, project, entries, log };
+            let row = look(layout, source, &session.summary.place, None);
+            *session = row.into_session(session.source);
         }
     }
 }
@@ -210,7 +203,7 @@ fn load(dir: &Directory, source: &Source, layout: &dyn Layout) -> Rows {
     rows.map(|row| (row.summary.place.path.clone(), row)).collect()
 }
 
-fn save(dir: &Directory, source: &Source, layout: &dyn Layout, rows: &[Row]) -> io::Result<()> {
+fn save(dir: &Directory, source: &Source, layout: &dyn Layout, rows: &[&Row]) -> io::Result<()> {
     let mut encoder = Encoder::new(NAME);
     encoder.text(&source.root.to_string_lossy());
     encoder.number(rows.len() as u64);
@@ -230,7 +223,11 @@ fn read_path(decoder: &mut Decoder<'_>, place: &FilePath) -> Option<FilePath> {
         0 => FilePath::parse(decoder.text()?).ok(),
         _ => match decoder.text()? {
             "" => Some(place.clone()),
-            rest => FilePath::parse(&format!("{place}{rest}")).ok(),
+            // Most are files right below, of which only the name has to be looked at.
+            rest => match rest.strip_prefix('/').filter(|name| !name.contains('/')) {
+                Some(name) => Some(place.join(&Name::parse(name).ok()?)),
+                None => FilePath::parse(&format!("{place}{rest}")).ok(),
+            },
         },
     }
 }
@@ -248,6 +245,11 @@ pub(crate) fn read_stamps(decoder: &mut Decoder<'_>, place: &FilePath) -> Option
 }
 
 impl Row {
+    fn into_session(self, source: usize) -> Session {
+        let Row { summary, project, entries, log, .. } = self;
+        Session { source, summary, project, entries, log }
+    }
+
     fn write(&self, encoder: &mut Encoder) {
         let Summary { place, title, created, updated, status, turns, parent, .. } = &self.summary;
         for text in [place.path.as_str(), &place.id, title, status] {

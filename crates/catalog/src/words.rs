@@ -162,6 +162,9 @@ fn shortened(word: &str) -> &str {
 /// The parts of a word in humps, the last one first; a word that has none has no parts.
 fn humps(word: &str, start: usize, parts: &mut Vec<Range<usize>>) {
     let bytes = word.as_bytes();
+    if !bytes.iter().skip(1).any(u8::is_ascii_uppercase) {
+        return;
+    }
     let has_hump =
         |pair: &[u8]| matches!(pair, [a, b] if !a.is_ascii_uppercase() && b.is_ascii_uppercase());
     let is_capital = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_uppercase);
@@ -188,7 +191,9 @@ fn humps(word: &str, start: usize, parts: &mut Vec<Range<usize>>) {
 /// Adds a text without case and accents.
 pub(crate) fn fold(text: &str, folded: &mut String) {
     if text.is_ascii() {
-        folded.extend(text.bytes().map(|byte| char::from(byte.to_ascii_lowercase())));
+        let start = folded.len();
+        folded.push_str(text);
+        folded.get_mut(start..).unwrap_or_default().make_ascii_lowercase();
         return;
     }
     if text.starts_with(is_unspaced) {

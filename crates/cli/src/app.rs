@@ -6,13 +6,20 @@ use clap::Parser;
 
 use crate::args::{self, Arguments};
 use crate::commands::Context;
+use crate::completing;
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::output::{self, Output};
+use crate::overview;
 
 /// Runs the command that `words` ask for and reports what goes wrong on the way.
 pub(crate) fn run(words: Vec<OsString>) -> Exit {
     output::choose_colour(args::early_colour(&words));
+    match completing::answer(&words) {
+        Ok(true) => return Exit::Fine,
+        Ok(false) => {}
+        Err(error) => return report(&error),
+    }
     match Arguments::try_parse_from(words) {
         Ok(arguments) => finish(execute(arguments)),
         Err(answer) => finish(print_answer(&answer)),
@@ -28,7 +35,10 @@ fn execute(arguments: Arguments) -> Result<Exit, Stop> {
         json: globals.json,
         out: Output::stdout(),
     };
-    let exit = command.run(&mut context)?;
+    let exit = match command {
+        Some(command) => command.run(&mut context)?,
+        None => overview::run(&mut context)?,
+    };
     context.out.flush()?;
     Ok(exit)
 }

@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) globals: Globals,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -70,19 +70,27 @@ pub(crate) fn layouts() -> PossibleValuesParser {
 /// What the last `--color` among `words` asks for, as far as it can be told before they are parsed:
 /// help and usage errors are printed before the parsed value exists.
 pub(crate) fn early_colour(words: &[OsString]) -> ColorChoice {
-    let mut choice = ColorChoice::Auto;
-    let mut words = words.iter().filter_map(|word| word.to_str()).take_while(|word| *word != "--");
-    while let Some(word) = words.next() {
-        let value = match word.split_once('=') {
-            Some(("--color", value)) => Some(value),
-            None if word == "--color" => words.next(),
-            _ => None,
-        };
-        if let Some(Ok(asked)) = value.map(|value| ColorChoice::from_str(value, false)) {
-            choice = asked;
+    let words = words.iter().filter_map(|word| word.to_str()).take_while(|word| *word != "--");
+    let asked =
+        values(words, "--color").filter_map(|value| ColorChoice::from_str(value, false).ok());
+    asked.last().unwrap_or(ColorChoice::Auto)
+}
+
+/// The values that an option has among words that nobody has parsed.
+pub(crate) fn values<'w>(
+    mut words: impl Iterator<Item = &'w str>,
+    option: &str,
+) -> impl Iterator<Item = &'w str> {
+    std::iter::from_fn(move || {
+        loop {
+            let word = words.next()?;
+            match word.split_once('=') {
+                Some((name, value)) if name == option => return Some(value),
+                None if word == option => return words.next(),
+                _ => {}
+            }
         }
-    }
-    choice
+    })
 }
 
 #[cfg(test)]

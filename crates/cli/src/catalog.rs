@@ -73,6 +73,13 @@ impl Collection {
         root.map(|(_, root)| root.shown(&session.summary.place.path)).unwrap_or_default()
     }
 
+    /// The name of a source and where it is.
+    pub(crate) fn named(&self, source: usize) -> (&str, String) {
+        self.roots
+            .get(source)
+            .map_or(("", String::new()), |(name, root)| (name, root.path.display().to_string()))
+    }
+
     /// The place that the user has named, for messages.
     pub(crate) fn place(&self) -> String {
         let paths: Vec<String> =

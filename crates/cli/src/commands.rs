@@ -14,6 +14,7 @@ mod complete;
 mod completions;
 mod config;
 mod context;
+mod convert;
 mod credentials;
 mod diff;
 mod edit;
@@ -58,6 +59,8 @@ mod unpin;
 mod verify;
 
 use std::path::PathBuf;
+
+pub(crate) use ls::line as session_line;
 
 use crate::error::Stop;
 use crate::exit::Exit;
@@ -146,6 +149,7 @@ registry! {
     Seal => seal,
     Verify => verify,
     Import => import,
+    Convert => convert,
     Commit => commit,
     Completions => completions,
     Man => man,

@@ -2,11 +2,20 @@
 
 use std::fmt;
 use std::io::{self, BufWriter, StdoutLock, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ColorChoice;
 
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
+
+/// Whether nothing is said on stderr.
+static SILENT: AtomicBool = AtomicBool::new(false);
+
+/// Says nothing from now on.
+pub(crate) fn be_silent() {
+    SILENT.store(true, Ordering::Relaxed);
+}
 
 /// The data a command prints, on stdout.
 ///
@@ -34,6 +43,9 @@ impl Output {
 
     /// Says on stderr what was done, for people; scripts go by the data and the exit code.
     pub(crate) fn status(text: &str) {
+        if SILENT.load(Ordering::Relaxed) {
+            return;
+        }
         // Nobody is helped by an error about a remark that nobody can read.
         writeln!(anstream::stderr(), "{text}").ok();
     }

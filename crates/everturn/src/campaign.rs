@@ -41,6 +41,7 @@ mod settings;
 mod stamp;
 mod stored;
 mod summary;
+mod told;
 mod tools;
 mod turn;
 mod twister;
@@ -64,6 +65,7 @@ pub use repair::{Mending, Repair, plan_repair, repair, undo_repair};
 pub use scenery::{Area, Character};
 pub use session::{Campaign, Lineage, list};
 pub use settings::{MOST_CHECKPOINTS, SETTINGS, Setting, SettingKind, settings};
+pub(crate) use told::{RowTold, ToldCampaign, ToldTurn};
 pub use turn::MAX_RETRIES;
 pub use writer::{CampaignWriter, Played, Submission};
 

@@ -40,6 +40,7 @@ use crate::store::{Store, StoreError};
 use crate::tree::Tree;
 use crate::view::{Place, Places, Summary};
 
+pub(crate) use codex::is_asked;
 use fetch::{Fetch, Window};
 use record::Draft;
 use survey::Survey;

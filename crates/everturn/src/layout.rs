@@ -339,7 +339,7 @@ pub trait Layout: Send + Sync {
         let (id, name) = (&place.id, self.name());
         let what =
             format!("session {id} is of another program ({name}), whose files are left alone");
-        Err(LayoutError::request(format!("{what}; everturn import makes a copy")))
+        Err(LayoutError::request(format!("{what}; everturn convert makes a copy")))
     }
 
     /// The error for what the layout does not offer.

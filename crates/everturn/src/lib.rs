@@ -128,4 +128,6 @@ pub mod linggen;
 
 mod foreign;
 
+pub mod convert;
+
 pub mod check;

@@ -98,6 +98,12 @@ pub(crate) fn findings(
     Ok(findings)
 }
 
+/// A document with these marks.
+pub(crate) fn document(marks: Vec<Value>) -> Result<Vec<u8>, crate::document::EditError> {
+    let document = Document::new(&json!({"marks": marks}), Style::PRETTY_RAW_LINE)?;
+    Ok(document.into_bytes())
+}
+
 /// The document, as it is and as it will be.
 pub(crate) struct Marks {
     file: FilePath,

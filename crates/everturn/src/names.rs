@@ -343,6 +343,12 @@ macro_rules! ids {
             }
         }
 
+        impl Borrow<str> for $id {
+            fn borrow(&self) -> &str {
+                self.as_str()
+            }
+        }
+
         impl fmt::Display for $id {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(self.as_str())

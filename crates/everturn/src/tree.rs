@@ -60,7 +60,8 @@ pub(crate) enum Node {
 /// A part of a shared text: one JSON value, without white space around it.
 #[derive(Clone)]
 pub(crate) struct Slice {
-    text: Arc<str>,
+    // Not `Arc<str>`, into which a file that was read would be copied once more.
+    text: Arc<String>,
     span: Range<usize>,
 }
 
@@ -95,13 +96,13 @@ impl fmt::Display for Kind {
 }
 
 impl Slice {
-    pub(crate) fn new(text: Arc<str>, span: Range<usize>) -> Slice {
+    pub(crate) fn new(text: Arc<String>, span: Range<usize>) -> Slice {
         Slice { text, span }
     }
 
     /// All of `text`, which is one value without white space around it.
     pub(crate) fn whole(text: &str) -> Slice {
-        Slice { span: 0..text.len(), text: text.into() }
+        Slice { span: 0..text.len(), text: Arc::new(text.to_owned()) }
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -194,15 +195,20 @@ pub(crate) fn index(segment: &str) -> Option<usize> {
 
 impl Tree {
     /// Takes a text that is one JSON value, with white space around it allowed.
-    pub fn parse(text: impl Into<Arc<str>>) -> Result<Tree, json::Bad> {
+    pub fn parse(text: impl Into<String>) -> Result<Tree, json::Bad> {
         let text = text.into();
         let span = expand::only_value(&text)?;
-        Ok(Tree::trusted(text, span))
+        Ok(Tree::trusted(Arc::new(text), span))
     }
 
     /// Takes a part of a text that is known to be one JSON value.
-    pub(crate) fn trusted(text: Arc<str>, span: Range<usize>) -> Tree {
+    pub(crate) fn trusted(text: Arc<String>, span: Range<usize>) -> Tree {
         Tree(Node::Text(Slice::new(text, span)))
+    }
+
+    /// Takes all of a text that is known to be one JSON value, without white space around it.
+    pub(crate) fn known(text: &str) -> Tree {
+        Tree(Node::Text(Slice::whole(text)))
     }
 
     /// A tree that holds what `value` serializes to.

@@ -4,6 +4,7 @@
 //! replays sessions is written once. See [`layout`](crate::layout) for who makes them.
 
 mod account;
+pub(crate) mod carried;
 mod kind;
 mod mark;
 
@@ -104,6 +105,15 @@ pub struct Change {
     pub scope: String,
     /// What changes there.
     pub delta: Delta,
+}
+
+impl Change {
+    /// Whether both are the same, however their values are spelled.
+    pub(crate) fn is_same(&self, other: &Change) -> bool {
+        let delta = |change: &Change| Tree::parse(change.delta.to_line()).ok();
+        let same = delta(self).zip(delta(other)).is_some_and(|(one, two)| one.is_same(&two));
+        self.scope == other.scope && same
+    }
 }
 
 /// The state after a turn: one JSON value for each scope.

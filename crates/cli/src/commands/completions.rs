@@ -1,14 +1,16 @@
 //! `everturn completions`: lets a shell complete the command line.
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 
 use super::Context;
-use crate::args::Arguments;
+use crate::completing;
 use crate::error::Stop;
 use crate::exit::Exit;
 
 /// Print the completion script for a shell
+///
+/// Commands, options and their values are completed, and the ids of the sessions that there are. The script asks this
+/// program for all of them, so it stays right when the program changes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn completions fish > ~/.config/fish/completions/everturn.fish
@@ -20,9 +22,6 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
-    // The generator panics when its writer fails, and a vector never does.
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Arguments::command(), "everturn", &mut script);
-    context.out.write_all(&script)?;
+    context.out.write_all(&completing::script(&args.shell.to_string())?)?;
     Ok(Exit::Fine)
 }

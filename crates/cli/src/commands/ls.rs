@@ -137,7 +137,11 @@ fn json(session: &Session, collection: &Collection) -> String {
 }
 
 /// A line for people; `width` is that of the longest id. On a terminal times are ages, and lines fit on it.
-fn line(session: &Session, width: usize, terminal: Option<(usize, Timestamp)>) -> String {
+pub(crate) fn line(
+    session: &Session,
+    width: usize,
+    terminal: Option<(usize, Timestamp)>,
+) -> String {
     let summary = &session.summary;
     let turns = match summary.turns {
         Some(1) => "1 turn".to_owned(),

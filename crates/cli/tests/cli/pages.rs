@@ -2,15 +2,28 @@
 
 use std::process::Command;
 
-use crate::everturn::{command_names, run, stdout_of};
+use crate::everturn::{self, command_names, run, stdout_of};
 
 #[test]
-fn every_shell_gets_a_script_that_knows_every_command() {
+fn every_shell_gets_a_script_that_asks_this_program() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = stdout_of(&["completions", shell]);
-        for name in command_names().iter().map(String::as_str).chain(["everturn", "root"]) {
+        for name in ["everturn", "EVERTURN_COMPLETE"] {
             assert!(script.contains(name), "the script for {shell} lacks {name}");
         }
+    }
+}
+
+#[test]
+fn a_shell_that_asks_is_told_of_every_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut asking = everturn::command(directory.path());
+    asking.env("EVERTURN_COMPLETE", "fish").args(["--", "everturn", ""]);
+    let output = run(asking, "");
+    let told = String::from_utf8_lossy(&output.stdout);
+    let told: Vec<&str> = told.lines().filter_map(|line| line.split('\t').next()).collect();
+    for name in command_names() {
+        assert!(told.contains(&name.as_str()), "{name} is not offered in {told:?}");
     }
 }
 

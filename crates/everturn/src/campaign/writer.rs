@@ -328,7 +328,7 @@ impl CampaignWriter {
         }
         let length = (line.len() + self.line_end.as_str().len()) as u64;
         self.log_end = receipt.appended.first().copied().unwrap_or_default() + length;
-        self.recent.push_back(Tree::trusted(line.into(), 0..line.len()));
+        self.recent.push_back(Tree::known(line));
         while self.recent.len() > RECENT {
             self.recent.pop_front();
         }

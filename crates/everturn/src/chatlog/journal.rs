@@ -211,7 +211,7 @@ impl Overlay {
     }
 
     fn record(&mut self, file: &FilePath, record: &Record) {
-        let text: Arc<str> = record.text().unwrap_or_default().into();
+        let text = Arc::new(record.text().unwrap_or_default().to_owned());
         let end = text.len();
         let tree = Tree::trusted(text, 0..end);
         if tree.at(&["journal"]).is_some() {

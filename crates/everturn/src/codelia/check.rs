@@ -42,8 +42,8 @@ pub(crate) fn check_home(store: &Arc<dyn Store>, dir: &FilePath, watch: &mut dyn
     // What cannot be used as a name, or not be read, is reported by whoever goes through the directories.
     let index = found.findings.into_iter().filter(|finding| finding.file == home.files.database());
     checked.findings.extend(index);
-    let others: BTreeSet<&SessionId> = found.sessions.keys().collect();
-    for session in found.sessions.values() {
+    let others: BTreeSet<&SessionId> = found.sessions.iter().map(|session| &session.id).collect();
+    for session in &found.sessions {
         watch.file(&session.log);
         match check_session(&home, session, &others) {
             Ok((records, findings)) => {

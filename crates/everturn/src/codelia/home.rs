@@ -1,6 +1,6 @@
 //! A home: where its sessions are, what the index says about them, and how they are opened for reading.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -48,16 +48,24 @@ impl Session {
     }
 
     pub(super) fn mark(&self) -> Option<Mark> {
-        Mark::from_value(self.row.as_ref()?.own()?.get("log")?)
+        self.row.as_ref()?.own()?.log
     }
 }
 
-/// Ids that are looked up once for each session of a list.
-type Ids = HashSet<SessionId, foldhash::fast::RandomState>;
+/// What there is of a session in the directories.
+#[derive(Default)]
+struct Found {
+    log: bool,
+    legacy: bool,
+}
+
+/// What was found, looked up once for each row of the index.
+type FoundById = HashMap<SessionId, Found, foldhash::fast::RandomState>;
 
 /// The sessions of a home.
 pub(super) struct Sessions {
-    pub(super) sessions: BTreeMap<SessionId, Session>,
+    /// Those that the index knows in its order, the others after them by their ids.
+    pub(super) sessions: Vec<Session>,
     /// Names that were refused, directories and an index that could not be read.
     pub(super) findings: Vec<Finding>,
 }
@@ -153,15 +161,20 @@ impl Home {
         }
     }
 
-    /// The ids of the files in a directory that end like this.
-    fn ids(&self, dir: &FilePath, end: &str, findings: &mut Vec<Finding>) -> Ids {
-        let mut ids = Ids::default();
+    /// Notes the sessions that have a file in a directory that ends like this.
+    fn look_through(
+        &self,
+        dir: &FilePath,
+        end: &str,
+        findings: &mut Vec<Finding>,
+        mut note: impl FnMut(SessionId),
+    ) {
         for entry in self.listing(dir, findings).entries {
             if entry.kind != Kind::File || entry.name.as_str().ends_with(LINEAGE_END) {
                 continue;
             }
             match id_in(&entry.name, end) {
-                Some(Ok(id)) => drop(ids.insert(id)),
+                Some(Ok(id)) => note(id),
                 Some(Err(reason)) => findings.push(Finding {
                     file: dir.join(&entry.name),
                     line: None,
@@ -172,14 +185,17 @@ impl Home {
                 None => {}
             }
         }
-        ids
     }
 
     /// All sessions, by the names in the directories and the rows of the index. No log is opened.
     pub(super) fn sessions(&self) -> Sessions {
-        let mut findings = Vec::new();
-        let logs = self.ids(&self.files.messages(), LOG_END, &mut findings);
-        let legacy = self.ids(&self.files.legacy_dir(), DOCUMENT_END, &mut findings);
+        let (mut findings, mut found) = (Vec::new(), FoundById::default());
+        self.look_through(&self.files.messages(), LOG_END, &mut findings, |id| {
+            found.entry(id).or_default().log = true;
+        });
+        self.look_through(&self.files.legacy_dir(), DOCUMENT_END, &mut findings, |id| {
+            found.entry(id).or_default().legacy = true;
+        });
         let rows = || match self.index()? {
             Some(index) => index.rows(),
             None => Ok(Vec::new()),
@@ -188,19 +204,21 @@ impl Home {
             findings.push(self.unusable(&error));
             Vec::new()
         });
-        let (mut sessions, mut known) = (Vec::new(), Ids::default());
-        let mut add = |id: SessionId, row: Option<Row>| {
+        let mut sessions = Vec::with_capacity(rows.len().max(found.len()));
+        let mut add = |id: SessionId, there: Found, row: Option<Row>| {
             let Ok(log) = self.files.log(&id) else { return };
-            let (has_log, has_legacy) = (logs.contains(&id), legacy.contains(&id));
-            sessions.push((id.clone(), Session { id, log, row, has_log, has_legacy }));
+            let Found { log: has_log, legacy: has_legacy } = there;
+            sessions.push(Session { id, log, row, has_log, has_legacy });
         };
         for row in rows {
-            match SessionId::parse(&row.session_id) {
-                Ok(id) if !logs.contains(&id) && !legacy.contains(&id) && self.is_trashed(&id) => {}
-                Ok(id) => {
-                    known.insert(id.clone());
-                    add(id, Some(row));
-                }
+            let known = found.remove_entry(row.session_id.as_str());
+            let known = known.map_or_else(
+                || SessionId::parse(&row.session_id).map(|id| (id, Found::default())),
+                Ok,
+            );
+            match known {
+                Ok((id, there)) if !there.log && !there.legacy && self.is_trashed(&id) => {}
+                Ok((id, there)) => add(id, there, Some(row)),
                 Err(reason) => findings.push(Finding {
                     file: self.files.database(),
                     line: None,
@@ -213,13 +231,10 @@ impl Home {
                 }),
             }
         }
-        for id in logs.iter().chain(&legacy) {
-            if known.insert(id.clone()) {
-                add(id.clone(), None);
-            }
-        }
-        // Put together at once, which costs less than one after the other.
-        Sessions { sessions: BTreeMap::from_iter(sessions), findings }
+        let mut others: Vec<(SessionId, Found)> = found.into_iter().collect();
+        others.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        others.into_iter().for_each(|(id, there)| add(id, there, None));
+        Sessions { sessions, findings }
     }
 
     /// Looks for one session.

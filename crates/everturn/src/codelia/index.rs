@@ -2,6 +2,7 @@
 
 mod sqlite;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,12 +11,26 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+use super::log::Mark;
 use crate::store::StoreError;
 
 pub use sqlite::SqliteIndex;
 
 /// The key below which a row's metadata hold what Everturn adds.
 const OWN_KEY: &str = "everturn";
+
+/// What Everturn keeps about a session in the metadata of its row.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+pub(super) struct Own<'a> {
+    /// When it was made.
+    #[serde(borrow)]
+    pub(super) created: Option<Cow<'a, str>>,
+    /// The session of which it is a branch.
+    #[serde(borrow)]
+    pub(super) parent: Option<Cow<'a, str>>,
+    /// How far its log was counted.
+    pub(super) log: Option<Mark>,
+}
 
 /// What the index says about a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -55,14 +70,15 @@ impl Row {
     }
 
     /// What Everturn keeps in the metadata.
-    pub(super) fn own(&self) -> Option<Value> {
+    pub(super) fn own(&self) -> Option<Own<'_>> {
         /// The rest, which may be long, is not put together.
         #[derive(Deserialize)]
-        struct Meta {
+        struct Meta<'a> {
             // As [`OWN_KEY`] says.
-            everturn: Option<Value>,
+            #[serde(borrow)]
+            everturn: Option<Own<'a>>,
         }
-        serde_json::from_str::<Meta>(self.meta_json.as_deref()?).ok()?.everturn
+        serde_json::from_str::<Meta<'_>>(self.meta_json.as_deref()?).ok()?.everturn
     }
 
     /// Puts something of Everturn's into the metadata, beside what is there.
@@ -197,16 +213,16 @@ mod tests {
                 row.message_count = Some(7);
                 row.last_user_message = Some("né\0\n".to_owned());
                 row.meta_json = Some(r#"{"codelia_todos":[1]}"#.to_owned());
-                row.set_own("bytes", 12.into());
+                row.set_own("parent", "zero".into());
                 Some(row)
             })
             .unwrap();
         let row = index.row("one").unwrap().unwrap();
         assert_eq!(
-            (row.message_count, row.own()),
-            (Some(7), Some(serde_json::json!({"bytes": 12})))
+            (row.message_count, row.own().unwrap().parent),
+            (Some(7), Some(Cow::Borrowed("zero")))
         );
-        assert_eq!(row.meta_json.unwrap(), r#"{"codelia_todos":[1],"everturn":{"bytes":12}}"#);
+        assert_eq!(row.meta_json.unwrap(), r#"{"codelia_todos":[1],"everturn":{"parent":"zero"}}"#);
         assert_eq!(row.last_user_message.unwrap(), "né\0\n");
         index.change("two", &mut |_| None).unwrap();
         assert_eq!(ids(index.rows().unwrap()), ["one", "three"]);

@@ -3,15 +3,16 @@
 mod editor;
 mod reader;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 use super::belongings;
 use super::branch::{self, Made};
 use super::error::CodeliaError;
 use super::home::{Home, Session};
+use super::index::Row;
 use super::life;
 use super::log::Mark;
 use super::names::UNKNOWN_TIME;
@@ -54,24 +55,22 @@ impl Home {
     fn summary(&self, session: &Session) -> Result<Summary, CodeliaError> {
         let row = session.row.as_ref();
         let said = row.and_then(|row| row.last_user_message.as_deref()).unwrap_or_default();
-        let own = row.and_then(super::index::Row::own);
-        let own = |key: &str| own.as_ref().and_then(|own| own.get(key));
-        let text = |value: Option<&Value>| value.and_then(|value| Some(value.as_str()?.to_owned()));
+        let own = row.and_then(Row::own).unwrap_or_default();
         let time = |text: &str| text.parse::<Timestamp>().ok();
         let mut summary = Summary {
             place: self.place(session),
             layout: NAME,
             title: title(said).unwrap_or_else(|| session.id.to_string()),
-            created: text(own("created")).as_deref().and_then(time),
+            created: own.created.as_deref().and_then(time),
             updated: row
                 .filter(|row| row.updated_at != UNKNOWN_TIME)
                 .and_then(|row| time(&row.updated_at)),
             status: "active".to_owned(),
             turns: row.and_then(|row| u64::try_from(row.message_count?).ok()),
-            parent: text(own("parent")),
+            parent: own.parent.map(Cow::into_owned),
             findings: Vec::new(),
         };
-        if !self.is_known(session, own("log").and_then(Mark::from_value))? {
+        if !self.is_known(session, own.log)? {
             let tally = self.count(session)?;
             summary.turns = Some(tally.messages);
             summary.findings.extend(tally.findings);
@@ -114,12 +113,19 @@ impl Home {
 
 /// The beginning of a text, on one line.
 fn title(text: &str) -> Option<String> {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.is_empty() {
-        return None;
+    let (mut start, mut room) = (String::new(), TITLE_LENGTH);
+    for word in text.split_whitespace() {
+        let space = if start.is_empty() { "" } else { " " };
+        for letter in space.chars().chain(word.chars()) {
+            if room == 0 {
+                start.push('…');
+                return Some(start);
+            }
+            start.push(letter);
+            room -= 1;
+        }
     }
-    let start: String = line.chars().take(TITLE_LENGTH).collect();
-    Some(if start.len() < line.len() { format!("{start}…") } else { start })
+    (!start.is_empty()).then_some(start)
 }
 
 impl Layout for CodeliaLayout {
@@ -130,7 +136,7 @@ impl Layout for CodeliaLayout {
     fn places(&self, store: &Arc<dyn Store>) -> Result<Places, LayoutError> {
         let home = home(store);
         let found = home.sessions();
-        let places = found.sessions.values().map(|session| home.place(session)).collect();
+        let places = found.sessions.iter().map(|session| home.place(session)).collect();
         Ok(Places { places, findings: found.findings })
     }
 
@@ -151,7 +157,7 @@ impl Layout for CodeliaLayout {
                 self.unreadable(&home.place(session), &LayoutError::from(error))
             })
         };
-        Ok((found.sessions.values().map(summary).collect(), found.findings))
+        Ok((found.sessions.iter().map(summary).collect(), found.findings))
     }
 
     fn project(

@@ -1,7 +1,10 @@
 //! The log of a session: its messages in order, and how many there are.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use super::error::CodeliaError;
@@ -116,24 +119,24 @@ impl Iterator for Messages {
 const MARK_BYTES: u64 = 4096;
 
 /// A place in a log up to which the messages were counted: the end of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub(super) struct Mark {
     pub(super) messages: u64,
     pub(super) bytes: u64,
     /// The checksum of what precedes it.
+    #[serde(deserialize_with = "sixteen_digits")]
     sum: u64,
+}
+
+fn sixteen_digits<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let digits = Cow::<str>::deserialize(from)?;
+    u64::from_str_radix(&digits, 16).map_err(D::Error::custom)
 }
 
 impl Mark {
     pub(super) fn to_value(self) -> Value {
         let Mark { messages, bytes, sum } = self;
         json!({"messages": messages, "bytes": bytes, "sum": format!("{sum:016x}")})
-    }
-
-    pub(super) fn from_value(value: &Value) -> Option<Mark> {
-        let sum = u64::from_str_radix(value.get("sum")?.as_str()?, 16).ok()?;
-        let number = |key: &str| value.get(key)?.as_u64();
-        Some(Mark { messages: number("messages")?, bytes: number("bytes")?, sum })
     }
 
     /// Whether the log still has what was counted.

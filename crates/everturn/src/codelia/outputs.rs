@@ -234,7 +234,7 @@ fn references(home: &Home) -> Result<BTreeMap<String, (String, String)>, Codelia
             known.clone_from(user);
         }
     };
-    for session in home.sessions().sessions.values() {
+    for session in &home.sessions().sessions {
         let time = session.row.as_ref().map(|row| row.updated_at.clone()).unwrap_or_default();
         let user = (time, session.id.to_string());
         for stored in home.messages(&session.id)? {

@@ -53,7 +53,7 @@ fn look(home: &Home, id: &SessionId) -> Result<(Session, Plan), CodeliaError> {
     let mut found = Vec::new();
     let session = home.find(id, &mut found)?;
     let all = home.sessions();
-    let others: BTreeSet<&SessionId> = all.sessions.keys().collect();
+    let others: BTreeSet<&SessionId> = all.sessions.iter().map(|session| &session.id).collect();
     let findings = match check_session(home, &session, &others) {
         Ok((_, findings)) => findings,
         Err(CodeliaError::Damaged { file, reason }) => vec![damaged(&file, reason)],
@@ -181,7 +181,7 @@ fn unanswered(file: &FilePath, log: &[u8]) -> Result<Vec<Call>, CodeliaError> {
     for item in scan.map_err(StoreError::io("read", file))? {
         let Item::Record(record) = item.map_err(StoreError::io("read", file))? else { continue };
         let Some(text) = record.text() else { continue };
-        let message = Tree::trusted(text.into(), 0..text.len());
+        let message = Tree::known(text);
         match role(&message) {
             // Whoever speaks after a call without waiting has left it behind; nothing is put between.
             Role::Assistant | Role::User => open = calls(&message),
@@ -230,7 +230,7 @@ pub(super) fn repair(home: &Home, id: &SessionId, now: Timestamp) -> Result<Repa
     }
     keeper.flush()?;
     if plan.bad_index {
-        for session in home.sessions().sessions.values() {
+        for session in &home.sessions().sessions {
             tell(home, session)?;
         }
     } else if plan.stale || changes_files {

@@ -61,7 +61,8 @@ fn unpacked(record: &Tree) -> (String, Tree) {
     }
 }
 
-fn is_asked(text: &str) -> bool {
+/// Whether a message in the name of the user is one that the user wrote.
+pub(crate) fn is_asked(text: &str) -> bool {
     let text = text.trim_start();
     !NOT_ASKED.iter().any(|start| text.starts_with(start))
 }

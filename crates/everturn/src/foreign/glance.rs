@@ -58,7 +58,7 @@ fn records(bytes: &[u8], file: &FilePath, most: usize) -> Result<Vec<Tree>, Layo
     for item in scan {
         let Item::Record(record) = item.map_err(StoreError::io("read", file))? else { continue };
         if let Some(text) = record.text().filter(|text| text.starts_with('{')) {
-            records.push(Tree::trusted(text.into(), 0..text.len()).opened());
+            records.push(Tree::known(text).opened());
             if records.len() == most {
                 break;
             }
@@ -97,7 +97,7 @@ pub(super) fn of_lines(
         let Item::Record(record) = item.map_err(StoreError::io("read", file))? else { continue };
         left = left.saturating_sub(record.length);
         if let Some(text) = record.text() {
-            let tree = Tree::trusted(text.into(), 0..text.len()).opened();
+            let tree = Tree::known(text).opened();
             glance.updated = glance.updated.max(look(&tree).time);
             named = named.or_else(|| name(&tree));
         }

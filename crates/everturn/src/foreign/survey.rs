@@ -132,7 +132,7 @@ impl Surveyor {
             return self.quarantine(refused(Code::BadRecord, message));
         }
         self.was_glued = glued;
-        let tree = Tree::trusted(text.into(), 0..text.len()).opened();
+        let tree = Tree::known(text).opened();
         let at = At { file, offset, length: record.length };
         each(self, &Seen { tree: &tree, text, at, line });
     }

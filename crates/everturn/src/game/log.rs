@@ -74,7 +74,7 @@ pub(crate) struct Rows<R> {
 enum Content {
     /// All of it, and how far it was read: the byte, and lines before it.
     Whole {
-        text: Arc<str>,
+        text: Arc<String>,
         at: usize,
         line: u64,
     },
@@ -92,7 +92,7 @@ impl<R> Rows<R> {
         let bytes = store.read(file, 0..WHOLE + 1)?;
         let whole = if bytes.len() as u64 <= WHOLE { String::from_utf8(bytes).ok() } else { None };
         let content = match whole {
-            Some(text) => Content::Whole { text: text.into(), at: 0, line: 0 },
+            Some(text) => Content::Whole { text: Arc::new(text), at: 0, line: 0 },
             None => {
                 let source = StoreSource::open(store, file)?;
                 let scan = Scan::new(source, file.clone()).forward();
@@ -123,7 +123,7 @@ impl<R> Rows<R> {
     }
 
     /// Looks closely at a line that is no record: glued records, a torn tail, bytes that are no JSON.
-    fn examine(&mut self, text: &Arc<str>, span: Range<usize>, line: u64) {
+    fn examine(&mut self, text: &Arc<String>, span: Range<usize>, line: u64) {
         let part = text.get(span.clone()).unwrap_or_default();
         let scan = Scan::new(part.as_bytes(), self.file.clone()).forward();
         // Reading from memory does not fail.

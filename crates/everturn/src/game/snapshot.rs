@@ -235,7 +235,7 @@ pub(crate) struct Facts {
 /// holds a real end of a line, and only the fields of the snapshot itself stand two spaces from the left.
 ///
 /// All but the world is small, so each field is found from the nearer end of the text.
-fn split(text: &Arc<str>) -> Option<Tree> {
+fn split(text: &Arc<String>) -> Option<Tree> {
     let mark = |key: &str| format!("\n  \"{key}\": ");
     let world = text.find(&mark(WORLD))?;
     let sums = text.rfind(&mark(SUMS))?;
@@ -271,12 +271,12 @@ pub(crate) fn read_with_facts(
     file: SnapshotFile,
     bytes: Vec<u8>,
 ) -> Result<(Snapshot, Facts), String> {
-    let text: Arc<str> = String::from_utf8(bytes).map_err(|_| "it is not UTF-8")?.into();
+    let text = Arc::new(String::from_utf8(bytes).map_err(|_| "it is not UTF-8")?);
     let untouched = is_untouched(&text);
     let tree = match untouched.then(|| split(&text)).flatten() {
         Some(tree) => tree,
         None if untouched => Tree::trusted(Arc::clone(&text), 0..text.len()).opened(),
-        None => Tree::parse(text).map_err(|bad| bad.to_string())?.opened(),
+        None => Tree::parse(text.as_str()).map_err(|bad| bad.to_string())?.opened(),
     };
     if tree.kind() != Kind::Object {
         return Err(format!("it is {}, not an object", tree.kind()));

@@ -136,11 +136,15 @@ impl Layout for LinggenLayout {
         if project.is_root() { Ok(said) } else { Ok(owner()?.or(said)) }
     }
 
-    fn evidence(&self, _store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
+    fn evidence(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
         let log = SessionFile::Messages.of(&place.path);
         let entries = vec![log.clone()];
-        let mut summary =
-            vec![SessionFile::Meta.of(&place.path), SessionFile::Lineage.of(&place.path)];
+        let mut summary = vec![SessionFile::Meta.of(&place.path)];
+        // It is made with the session, or never.
+        let lineage = SessionFile::Lineage.of(&place.path);
+        if store.stat(&lineage)?.is_some() {
+            summary.push(lineage);
+        }
         summary.extend(entries.iter().cloned());
         Ok(Evidence { summary, entries, log: Some(log) })
     }

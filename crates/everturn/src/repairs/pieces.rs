@@ -52,7 +52,7 @@ pub(crate) fn pieces(
 /// A whole value, unless it is not UTF-8.
 pub(crate) fn tree(bytes: &[u8], span: &Range<usize>) -> Option<Tree> {
     let text = std::str::from_utf8(bytes.get(span.clone())?).ok()?;
-    Some(Tree::trusted(text.into(), 0..text.len()))
+    Some(Tree::known(text))
 }
 
 /// A log with one record in each line and nothing else.

@@ -173,8 +173,10 @@ impl Node {
             Kind::Object => {
                 // Of several with the same key, the last value takes the first one's place.
                 let member = |(key, text)| (Key::from_text(key), value(text));
+                // The map is made once for all of them, and does not grow with each.
                 let pairs = entries.filter_map(|(key, text)| Some((key?, text)));
-                Some(Node::Object(pairs.map(member).collect::<Members>()))
+                let pairs: Vec<(&str, &str)> = pairs.collect();
+                Some(Node::Object(pairs.into_iter().map(member).collect::<Members>()))
             }
             Kind::Array => Some(Node::Array(entries.map(|(_, text)| value(text)).collect())),
             _ => None,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::support::{codes, counts, layout, store, told};
+use crate::support::{converts, codes, counts, layout, store, told};
 
 const FILE: &str = ".aider.chat.history.md";
 
@@ -31,6 +31,7 @@ Done.
 fn read(text: &[u8], session: usize) -> Box<dyn everturn::layout::Reader> {
     let store = store(&[(FILE, text)]);
     let places = layout("aider").places(&store).unwrap();
+    converts(layout("aider"), &store, &places.places[session]);
     layout("aider").open(&store, &places.places[session]).unwrap()
 }
 

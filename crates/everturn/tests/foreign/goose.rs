@@ -9,7 +9,7 @@ use everturn::view::Place;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::support::{codes, counts, entries, layout, lines, open, path, told};
+use crate::support::{converts, codes, counts, entries, layout, lines, open, path, told};
 
 fn user(text: &str, created: i64) -> Value {
     json!({"role": "user", "created": created, "content": [{"type": "text", "text": text}]})
@@ -124,6 +124,7 @@ fn a_database_is_read_and_left_alone() {
     let store = opened(dir.path());
     let place = place(&store, "20260101_1");
     assert_eq!(place.path, path("sessions.db/20260101_1"));
+    converts(layout("goose"), &store, &place);
     let reader = layout("goose").open(&store, &place).unwrap();
     assert_eq!(told(&*reader), TOLD);
     assert_eq!(counts(&*reader), [6, 6, 0, 0, 0]);

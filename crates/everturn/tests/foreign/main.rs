@@ -7,6 +7,7 @@
 mod aider;
 mod claude;
 mod codex;
+mod convert;
 mod damage;
 mod gemini;
 mod goose;

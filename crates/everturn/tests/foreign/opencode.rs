@@ -3,7 +3,7 @@
 use everturn::layout::Reader;
 use serde_json::{Value, json};
 
-use crate::support::{codes, counts, layout, only, open, store, strands, told, told_along};
+use crate::support::{converts, codes, counts, layout, only, open, store, strands, told, told_along};
 
 fn session() -> Value {
     json!({"id": "ses_1", "version": "0.14.0", "projectID": "p", "directory": "/srv/app", "title": "Counting",
@@ -49,7 +49,9 @@ fn read(files: &[(String, Vec<u8>)]) -> Box<dyn Reader> {
         files.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())).collect();
     let store = store(&files);
     let layout = layout("opencode");
-    layout.open(&store, &only(layout, &store)).unwrap()
+    let place = only(layout, &store);
+    converts(layout, &store, &place);
+    layout.open(&store, &place).unwrap()
 }
 
 fn talk() -> (Vec<Value>, Vec<Value>) {

@@ -8,6 +8,8 @@ use everturn::names::FilePath;
 use everturn::store::{Durability, Expect, MemoryStore, Secrecy, Step, Store};
 use everturn::view::{Entry, Place, Strand};
 
+pub(crate) use crate::convert::converts;
+
 pub(crate) fn path(text: &str) -> FilePath {
     FilePath::parse(text).unwrap()
 }
@@ -43,7 +45,9 @@ pub(crate) fn only(layout: &dyn Layout, store: &Arc<dyn Store>) -> Place {
 pub(crate) fn open(name: &str, file: &str, bytes: &[u8]) -> Box<dyn Reader> {
     let store = store(&[(file, bytes)]);
     let layout = layout(name);
-    layout.open(&store, &only(layout, &store)).unwrap()
+    let place = only(layout, &store);
+    converts(layout, &store, &place);
+    layout.open(&store, &place).unwrap()
 }
 
 /// Entries of some turns, in order.

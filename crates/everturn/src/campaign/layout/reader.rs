@@ -10,6 +10,7 @@ use crate::campaign::session::Campaign;
 use crate::finding::Finding;
 use crate::layout::{LayoutError, Reader, Stream};
 use crate::tree::Tree;
+use crate::view::carried::{carried, carrier, restored};
 use crate::view::{Change, Entry, Kind, Mark, State};
 
 /// The one part of the state that campaigns have.
@@ -114,6 +115,18 @@ fn entries(row: &TurnRow, before: u64) -> Vec<Entry> {
     };
     let list = |path: &[&str]| tree.at(path).map(|list| list.children()).unwrap_or_default();
     let said = |part: &Tree, key: &str| part.string_at(&[key]).unwrap_or_default();
+    let carried = carried(tree);
+    if !carried.is_empty() {
+        for (at, one) in carried.iter().enumerate() {
+            // The first one has the whole row.
+            let raw = if at == 0 { tree.clone() } else { carrier(one) };
+            match said(tree, "user_input") {
+                input if at == 0 && !input.is_empty() => add(&actor, Kind::User, input, raw),
+                _ => add(NARRATOR, Kind::Narrator, said(tree, "assistant_text"), raw),
+            }
+        }
+        return entries.into_iter().zip(&carried).map(|(told, one)| restored(told, one)).collect();
+    }
     add(&actor, Kind::User, said(tree, "user_input"), tree.clone());
     for (_, call) in list(&["assistant_structured", "tool_calls"]) {
         let args = call.text_at(&["args"]).unwrap_or_default();

@@ -11,6 +11,7 @@ use crate::delta::{Delta, Path};
 use crate::finding::{Code, Finding};
 use crate::layout::{self, LayoutError, Reader, Stream};
 use crate::tree::{Kind, Tree};
+use crate::view::carried::restored_one;
 use crate::view::{Change, Entry, Mark, MarkKind, State};
 
 /// The one part of the state that chat logs have.
@@ -105,7 +106,7 @@ impl Entries<'_> {
                 ),
             });
         }
-        Entry {
+        restored_one(Entry {
             seq: message.number,
             turn: message.number,
             id: message.id().unwrap_or_default(),
@@ -114,7 +115,7 @@ impl Entries<'_> {
             kind: message.kind(),
             text: message.text(),
             raw: message.tree.clone(),
-        }
+        })
     }
 }
 

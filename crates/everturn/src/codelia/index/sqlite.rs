@@ -126,6 +126,9 @@ fn text(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Option<Strin
 }
 
 fn number(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Option<i64>> {
+    if let ValueRef::Integer(number) = row.get_ref(column)? {
+        return Ok(Some(number));
+    }
     Ok(text(row, column)?.and_then(|text| text.parse().ok()))
 }
 

@@ -13,6 +13,7 @@ use crate::finding::Finding;
 use crate::layout::{LayoutError, NoChanges, Reader, Stream};
 use crate::names::SessionId;
 use crate::tree::Tree;
+use crate::view::carried::{carried, restored};
 use crate::view::{Change, Entry, Kind, State};
 
 /// The one part of the state that a session has: what the program keeps about it.
@@ -132,8 +133,10 @@ impl Stream for Entries {
 /// What a message tells: what was said, then what was called.
 fn entries(stored: &Stored, before: u64) -> Vec<Entry> {
     let message = &stored.message;
-    let named = |key: &str| message.string_at(&[key]).filter(|name| !name.is_empty());
-    let role = role(message);
+    // Several fields are asked for, and the text may be long: it is gone through once.
+    let fields = message.clone().opened();
+    let named = |key: &str| fields.string_at(&[key]).filter(|name| !name.is_empty());
+    let role = role(&fields);
     let (kind, word) = match &role {
         Role::User => (Kind::User, "user"),
         Role::System => (Kind::System, "system"),
@@ -147,8 +150,8 @@ fn entries(stored: &Stored, before: u64) -> Vec<Entry> {
         _ => named("name"),
     };
     let speaker = speaker.unwrap_or_else(|| word.to_owned());
-    let calls = calls(message);
-    let said = text(message);
+    let calls = calls(&fields);
+    let said = text(&fields);
     let is_silent = said.is_empty() && !calls.is_empty();
     let mut entries = Vec::new();
     let mut add = |kind: Kind, text: String, raw: Tree| {
@@ -171,6 +174,10 @@ fn entries(stored: &Stored, before: u64) -> Vec<Entry> {
         // A message that says nothing is still shown whole, with its first call.
         let raw = if at == 0 && is_silent { message.clone() } else { call.raw };
         add(Kind::ToolCall, format!("{} {}", call.name, call.arguments), raw);
+    }
+    if let Some(carried) = carried(message).first() {
+        let whole = entries.into_iter().next();
+        return whole.map(|told| restored(told, carried)).into_iter().collect();
     }
     entries
 }

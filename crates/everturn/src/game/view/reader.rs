@@ -15,6 +15,7 @@ use crate::game::turn::Turn;
 use crate::layout::{LayoutError, Reader, Stream};
 use crate::marks;
 use crate::store::StoreError;
+use crate::view::carried::restored_one;
 use crate::view::{Change, Entry, Kind, Mark, State};
 
 pub(super) struct GameReader {
@@ -144,7 +145,7 @@ impl Stream for Entries<'_> {
                 None => turn.turn,
             };
             if self.turns.contains(&turn.turn) {
-                return Some(Ok(entry(turn, seq)));
+                return Some(Ok(restored_one(entry(turn, seq))));
             }
         }
     }

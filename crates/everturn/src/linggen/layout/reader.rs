@@ -14,6 +14,7 @@ use crate::linggen::session::Session;
 use crate::marks;
 use crate::names::FilePath;
 use crate::tree::Tree;
+use crate::view::carried::{carried, restored};
 use crate::view::{Change, Entry, Kind, Mark, State};
 
 /// The one part of the state that sessions have: what they say about themselves.
@@ -124,23 +125,31 @@ fn entries(row: &Row, before: u64) -> Vec<Entry> {
         (None, true) => raw.to_line(),
         (None, false) => format!("a message of {} bytes", row.length),
     };
+    let carried = carried(&raw);
     let parts = match speaker.as_str() {
         _ if observation => vec![Part { kind: Kind::ToolResult, text: said }],
         USER => vec![Part { kind: Kind::User, text: said }],
         "system" => vec![Part { kind: Kind::System, text: said }],
         _ if row.lacks().is_some() => vec![Part { kind: Kind::Event, text: said }],
+        _ if !carried.is_empty() => vec![Part { kind: Kind::Assistant, text: said }],
         _ => parts(&said, &Kind::Assistant),
     };
     let several = parts.len() > 1;
-    let entry = |(at, part): (u64, Part)| Entry {
-        seq: before + at,
-        turn,
-        id: if several { format!("{turn}.{at}") } else { turn.to_string() },
-        time: row.time(),
-        speaker: speaker.clone(),
-        kind: part.kind,
-        text: part.text,
-        raw: raw.clone(),
+    let entry = |(at, part): (u64, Part)| {
+        let told = Entry {
+            seq: before + at,
+            turn,
+            id: if several { format!("{turn}.{at}") } else { turn.to_string() },
+            time: row.time(),
+            speaker: speaker.clone(),
+            kind: part.kind,
+            text: part.text,
+            raw: raw.clone(),
+        };
+        match carried.first() {
+            Some(carried) => restored(told, carried),
+            None => told,
+        }
     };
     (1..).zip(parts).map(entry).collect()
 }

@@ -18,10 +18,12 @@ impl<'l> Walk<'l> {
         Walk { line, at: 0 }
     }
 
+    #[inline]
     pub(super) fn text(&self, span: Range<usize>) -> &'l str {
         self.line.get(span).unwrap_or_default()
     }
 
+    #[inline]
     fn rest(&self) -> &'l str {
         self.text(self.at..self.line.len())
     }
@@ -31,8 +33,9 @@ impl<'l> Walk<'l> {
     }
 
     /// Passes exactly this.
+    #[inline]
     pub(super) fn pass(&mut self, text: &str) -> Option<()> {
-        self.rest().starts_with(text).then(|| self.at += text.len())
+        self.rest().as_bytes().starts_with(text.as_bytes()).then(|| self.at += text.len())
     }
 
     /// Passes a field, if it is there; nothing if it is there and is not what it should be.

@@ -1,0 +1,149 @@
+//! Real text to search in: the sources and documents of the crates that this project is built from, cut into messages.
+//!
+//! What agents keep is mostly code and what tools print. Random words would do neither engine justice: they repeat
+//! nothing where real text repeats itself.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use crate::files;
+use crate::peer::PeerError;
+
+/// The endings of files that are text.
+const TEXT: [&str; 9] = ["rs", "md", "toml", "txt", "c", "h", "json", "js", "py"];
+
+/// Larger files are tables that nobody reads.
+const LARGEST: u64 = 1_000_000;
+
+/// How many bytes a message has, more or less.
+const LENGTHS: [usize; 4] = [400, 1200, 4000, 12_000];
+
+/// A word is frequent if it comes at least so often in a megabyte, and rare if it comes no more often in all of the text.
+const FREQUENT: u64 = 100;
+const RARE: u64 = 10;
+
+/// Words that one of the engines takes for something else.
+const OPERATORS: [&str; 4] = ["and", "or", "not", "near"];
+
+/// A small generator, so that a run can be repeated.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % (sides.max(1) as u64)).unwrap_or(0)
+    }
+}
+
+/// The text files below a directory, in an order that is always the same and mixes crates.
+fn text_files(dir: &Path) -> Result<Vec<PathBuf>, PeerError> {
+    let (mut found, mut dirs) = (Vec::new(), vec![dir.to_owned()]);
+    while let Some(dir) = dirs.pop() {
+        for path in files::entries(&dir)? {
+            let is_text = path.extension().is_some_and(|end| TEXT.iter().any(|text| end == *text));
+            match files::length(&path)? {
+                None => dirs.push(path),
+                Some(length) if is_text && length <= LARGEST => found.push(path),
+                Some(_) => {}
+            }
+        }
+    }
+    found.sort();
+    let mut dice = Dice(0x0dd_ba11);
+    for at in (1..found.len()).rev() {
+        found.swap(at, dice.roll(at + 1));
+    }
+    Ok(found)
+}
+
+/// Messages, and how often each word is in them.
+pub(crate) struct Corpus {
+    files: std::vec::IntoIter<PathBuf>,
+    dice: Dice,
+    /// What is left of the file that is read.
+    rest: String,
+    counts: HashMap<String, u64>,
+    /// Some pairs of words that stand side by side.
+    pairs: Vec<(String, String)>,
+    /// How many bytes there were so far.
+    pub(crate) bytes: u64,
+}
+
+impl Corpus {
+    /// The text below a directory.
+    pub(crate) fn open(dir: &Path) -> Result<Corpus, PeerError> {
+        Ok(Corpus {
+            files: text_files(dir)?.into_iter(),
+            dice: Dice(0x5eed),
+            rest: String::new(),
+            counts: HashMap::new(),
+            pairs: Vec::new(),
+            bytes: 0,
+        })
+    }
+
+    /// The next message; none, if there is no more text.
+    pub(crate) fn next_message(&mut self) -> Option<String> {
+        while self.rest.is_empty() {
+            let bytes = files::read(&self.files.next()?).ok()?;
+            self.rest = String::from_utf8(bytes).unwrap_or_default();
+        }
+        let length = LENGTHS.get(self.dice.roll(LENGTHS.len())).copied().unwrap_or(1);
+        let end = self.rest.ceil_char_boundary(length);
+        let after = self.rest.split_off(end);
+        let message = std::mem::replace(&mut self.rest, after);
+        self.bytes += message.len() as u64;
+        self.count(&message);
+        Some(message)
+    }
+
+    fn count(&mut self, message: &str) {
+        let mut before: Option<String> = None;
+        for word in message.split(|letter: char| !letter.is_ascii_lowercase()) {
+            if word.len() < 2 || OPERATORS.contains(&word) {
+                before = None;
+                continue;
+            }
+            match self.counts.get_mut(word) {
+                Some(count) => *count += 1,
+                None => drop(self.counts.insert(word.to_owned(), 1)),
+            }
+            if let Some(before) = before.take().filter(|_| self.dice.roll(500) == 0) {
+                self.pairs.push((before, word.to_owned()));
+            }
+            before = Some(word.to_owned());
+        }
+    }
+
+    /// So many queries of each kind.
+    pub(crate) fn queries(&self, count: usize) -> Vec<(&'static str, Vec<String>)> {
+        let mut words: Vec<(&str, u64)> =
+            self.counts.iter().map(|(word, count)| (word.as_str(), *count)).collect();
+        words.sort_by(|(a, often), (b, other)| other.cmp(often).then(a.cmp(b)));
+        let often = FREQUENT * (self.bytes / 1_000_000).max(1);
+        let frequent = words.partition_point(|(_, count)| *count >= often);
+        let rare = words.partition_point(|(_, count)| *count > RARE);
+        let is_frequent =
+            |word: &String| self.counts.get(word).is_some_and(|count| *count >= often);
+        let phrases: Vec<&(String, String)> =
+            self.pairs.iter().filter(|(a, b)| is_frequent(a) && is_frequent(b)).collect();
+        let mut dice = Dice(0x0c0_ffee);
+        let mut word = |from: usize, to: usize| {
+            let at = from + dice.roll(to.saturating_sub(from));
+            words.get(at).map_or_else(String::new, |(word, _)| (*word).to_owned())
+        };
+        let rare: Vec<String> = (0..count).map(|_| word(rare, words.len())).collect();
+        let common: Vec<String> = (0..count).map(|_| word(0, 20)).collect();
+        let two: Vec<String> = (0..count)
+            .map(|_| format!("{} {}", word(20, frequent.max(40)), word(20, frequent.max(40))))
+            .collect();
+        let phrase = |number: usize| {
+            let pair = phrases.get(number % phrases.len().max(1));
+            pair.map_or_else(String::new, |(a, b)| format!("\"{a} {b}\""))
+        };
+        let phrase: Vec<String> = (0..count).map(phrase).collect();
+        vec![("rare", rare), ("common", common), ("phrase", phrase), ("two words", two)]
+    }
+}

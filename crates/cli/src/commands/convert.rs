@@ -1,0 +1,217 @@
+//! `everturn convert`: a session as one of another layout.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::builder::PossibleValuesParser;
+use everturn::convert::{Conversion, ConvertError, Fate, Outcome, Plan, Report, TARGETS};
+use everturn::disk::RealDisk;
+use everturn::layout::LayoutError;
+use everturn::store::{FileStore, Store};
+use serde_json::json;
+
+use super::Context;
+use crate::error::{Error, Stop};
+use crate::exit::Exit;
+use crate::json::Object;
+use crate::output::{Output, harmless};
+use crate::sessions::{Found, Root};
+use crate::target::{Existing, Target};
+use crate::{homes, linggen, settings};
+
+/// Make a session into one of another layout or program
+///
+/// The new session is built and compared with the old one before anything is written, written in one piece, read
+/// back and compared again. The old one stays as it is. What became of each entry is told: it was kept; it was changed,
+/// so that other programs see something else; or it was dropped, because there is no place for it. Between layouts of
+/// Everturn nothing is dropped: what a layout has no field for is carried, and comes back when the session is converted
+/// back.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn convert tale --to game
+  everturn convert codex:5973b6c0 --to chatlog --id first-try
+  everturn convert latest --to claude-code ~/.claude/projects/-srv-app --project /srv/app
+  everturn convert tale --to linggen --dry-run --entries
+
+DEST is the root in which the session is made; of a file for another program (claude-code, codex,
+sillytavern), the directory. Without it, that is the root, or the directory you are in.
+
+The answer with --json:
+  {"session":"tale","layout":"game","path":"…","written":true,"kept":7,"changed":1,"dropped":0,
+   "entries":[{"seq":1,"turn":1,"id":"…","fate":"kept","why":[]},…],
+   "notes":[{"what":"numbers of turns","fate":"changed","why":"…"}]}"#)]
+pub(crate) struct Args {
+    /// The session: an id or the beginning of one, a path, or `latest`
+    session: String,
+
+    /// What it shall become
+    #[arg(long, value_name = "LAYOUT", value_parser = PossibleValuesParser::new(TARGETS))]
+    to: String,
+
+    /// Where: a root, or a directory for a file of another program
+    #[arg(value_name = "DEST")]
+    dest: Option<PathBuf>,
+
+    /// The id of the new session; without one, that of the old one, or one that follows from it
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+
+    /// The branch to convert; without one, the main line
+    #[arg(long, value_name = "ID")]
+    branch: Option<String>,
+
+    /// The directory that the session works on, where that is asked for
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+
+    /// Only say what would become of the session
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Tell of every entry, not only how many there were of each kind
+    #[arg(long)]
+    entries: bool,
+}
+
+fn failed(found: &Found, error: ConvertError) -> Error {
+    match error {
+        ConvertError::Layout(error) => {
+            let taken = matches!(error, LayoutError::Taken { .. });
+            let error = found.failed(error);
+            if taken { error.hint("choose another id with --id, or another DEST") } else { error }
+        }
+        different @ ConvertError::Different { .. } => {
+            Error::new(Exit::Internal, different.to_string())
+                .hint("the old session is as it was; everturn check tells whether it is damaged")
+        }
+        other => Error::new(Exit::Request, other.to_string()),
+    }
+}
+
+/// The directory that the new session works on: what was named, what the old one says, or the current one.
+fn project(args: &Args, found: &Found) -> Result<String, Error> {
+    if args.project.is_none() {
+        let known = found.layout.project(&found.root.store(), &found.place);
+        if let Some(known) = known.map_err(|error| found.failed(error))? {
+            return Ok(known);
+        }
+    }
+    Ok(linggen::project_path(args.project.as_deref())?.as_str().to_owned())
+}
+
+/// Writes a session of ours; returns where it is.
+fn write(plan: &Plan, dest: &Path, found: &Found) -> Result<String, Error> {
+    let root = Root::create(dest)?;
+    let place = plan.write(&root.store()).map_err(|error| failed(found, error))?;
+    root.mention_repairs();
+    let shown = root.shown(&place.path);
+    root.close()?;
+    Ok(shown)
+}
+
+/// Writes the file of another program, beside which nothing of ours is left.
+fn write_file(plan: &Plan, bytes: &[u8], dest: &Path, found: &Found) -> Result<String, Error> {
+    use std::io::Write;
+    let path = dest.join(plan.place().path.as_str());
+    let cannot = |cause| {
+        Error::new(Exit::Request, format!("cannot write {}", path.display())).caused_by(cause)
+    };
+    let disk = RealDisk::create(dest).map_err(cannot)?;
+    let mut target = Target::create(&path, Existing::Kept).map_err(|error| {
+        error.hint("choose another id with --id, or another DEST")
+    })?;
+    target.write_all(bytes).map_err(cannot)?;
+    target.finish()?;
+    let store: Arc<dyn Store> = Arc::new(FileStore::open_read_only(Arc::new(disk))?);
+    plan.compare(&store).map_err(|error| failed(found, error))?;
+    Ok(path.to_string_lossy().into_owned())
+}
+
+fn as_json(plan: &Plan, path: Option<&str>) -> String {
+    let report = plan.report();
+    let count = |fate| report.count(fate) as u64;
+    let entry = |Outcome { seq, turn, id, fate, why }: &Outcome| {
+        json!({"seq": seq, "turn": turn, "id": id, "fate": fate.as_str(), "why": why})
+    };
+    let entries: Vec<_> = report.entries.iter().map(entry).collect();
+    let notes = report.notes.iter();
+    let notes: Vec<_> = notes
+        .map(|note| json!({"what": note.what, "fate": note.fate.as_str(), "why": note.why}))
+        .collect();
+    Object::new()
+        .text("session", &plan.place().id)
+        .text("layout", plan.layout().name())
+        .raw("path", &json!(path).to_string())
+        .raw("written", if path.is_some() { "true" } else { "false" })
+        .number("kept", count(Fate::Kept))
+        .number("changed", count(Fate::Changed))
+        .number("dropped", count(Fate::Dropped))
+        .raw("entries", &json!(entries).to_string())
+        .raw("notes", &json!(notes).to_string())
+        .close()
+}
+
+/// The report, for people.
+fn lines(report: &Report, every: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    if every {
+        for Outcome { seq, turn, id, fate, why } in &report.entries {
+            let why = if why.is_empty() { String::new() } else { format!(": {}", why.join("; ")) };
+            lines.push(format!("{seq} turn {turn} {id}: {fate}{why}"));
+        }
+    } else {
+        for (fate, why, count) in report.reasons() {
+            let entries = if count == 1 { "entry" } else { "entries" };
+            lines.push(format!("{fate}, {count} {entries}: {why}"));
+        }
+    }
+    for note in &report.notes {
+        lines.push(format!("{}, {}: {}", note.fate, note.what, note.why));
+    }
+    let [kept, changed, dropped] =
+        [Fate::Kept, Fate::Changed, Fate::Dropped].map(|fate| report.count(fate));
+    let all = report.entries.len();
+    lines.push(format!("entries {all}: kept {kept}, changed {changed}, dropped {dropped}"));
+    lines
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let found = context.find_to_read(&args.session)?;
+    let project = project(args, &found)?;
+    let conversion = Conversion {
+        to: &args.to,
+        id: args.id.as_deref(),
+        project: Some(&project),
+        branch: args.branch.as_deref(),
+    };
+    let plan = conversion.plan(&found.root.store(), found.layout, &found.place, settings::now());
+    let plan = plan.map_err(|error| failed(&found, error))?;
+    let path = match (args.dry_run, plan.file()) {
+        (true, _) => None,
+        (false, Some(bytes)) => {
+            let dest = args.dest.clone().unwrap_or_else(|| PathBuf::from("."));
+            Some(write_file(&plan, bytes, &dest, &found)?)
+        }
+        (false, None) => {
+            let dest = args.dest.as_deref().or(context.root.as_deref());
+            Some(write(&plan, &homes::root(dest, None)?, &found)?)
+        }
+    };
+    if context.json {
+        writeln!(context.out, "{}", as_json(&plan, path.as_deref()))?;
+    } else {
+        for line in lines(plan.report(), args.entries) {
+            writeln!(context.out, "{}", harmless(&line).replace('\n', " "))?;
+        }
+    }
+    context.out.flush()?;
+    if !context.json {
+        Output::status(&match path {
+            Some(path) => format!("session {}: {path}", plan.place().id),
+            None => "nothing was written".to_owned(),
+        });
+    }
+    let is_lost = |what: &str| what == everturn::convert::UNREADABLE;
+    let lost = plan.report().notes.iter().any(|note| is_lost(&note.what));
+    Ok(if lost { Exit::Damaged } else { Exit::Fine })
+}

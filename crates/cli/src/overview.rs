@@ -1,0 +1,98 @@
+//! `everturn` alone: what there is, and what can be done next.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+
+use everturn_catalog::{Detail, Session};
+
+use crate::catalog::Collection;
+use crate::commands::{Context, session_line};
+use crate::error::Stop;
+use crate::exit::Exit;
+use crate::json::Object;
+use crate::output::harmless;
+use crate::settings;
+
+/// How many sessions are shown.
+const SHOWN: usize = 5;
+
+/// What somebody can do who has no sessions yet.
+const FIRST_STEPS: &str = "\
+There are no sessions yet. To begin:
+  everturn new game --name Vex     make a session
+  everturn play                    play a story at the prompt
+  everturn sources add DIR         look at a folder of sessions that are somewhere else
+  everturn help                    see all commands";
+
+const NEXT_STEPS: &str = "\
+Next:
+  everturn show latest             read the session that was changed last
+  everturn ls                      list all of them
+  everturn search WORDS            find what was said
+  everturn browse                  go through them in the terminal
+  everturn help                    see all commands";
+
+/// How many sessions of each layout a source has.
+type Counts<'a> = BTreeMap<(usize, &'a str), usize>;
+
+fn counts(sessions: &[Session]) -> Counts<'_> {
+    let mut counts = Counts::new();
+    for session in sessions {
+        *counts.entry((session.source, session.summary.layout)).or_default() += 1;
+    }
+    counts
+}
+
+pub(crate) fn run(context: &mut Context) -> Result<Exit, Stop> {
+    // Whoever has never made a session has no root, and that is no mistake here.
+    let mut collection = match context.collection() {
+        Ok(collection) => collection,
+        Err(_) if context.root.is_none() => return first_steps(context),
+        Err(error) => return Err(error.into()),
+    };
+    let mut sessions = collection.sessions(Detail::Names)?.sessions;
+    if sessions.is_empty() {
+        return first_steps(context);
+    }
+    let lines = lines(&collection, &counts(&sessions), context.json);
+    for line in lines {
+        writeln!(context.out, "{line}")?;
+    }
+    if context.json {
+        return Ok(Exit::Fine);
+    }
+    sessions.truncate(SHOWN);
+    collection.catalog.complete(&collection.sources, &mut sessions);
+    let terminal = std::io::stdout().is_terminal().then(|| (settings::width(), settings::now()));
+    let width = sessions.iter().map(|session| session.summary.place.id.chars().count()).max();
+    writeln!(context.out, "\nChanged last:")?;
+    for session in &sessions {
+        let line = session_line(session, width.unwrap_or(0), terminal);
+        writeln!(context.out, "  {line}")?;
+    }
+    writeln!(context.out, "\n{NEXT_STEPS}")?;
+    context.out.flush()?;
+    collection.mention_notes();
+    Ok(if collection.is_incomplete { Exit::Request } else { Exit::Fine })
+}
+
+fn first_steps(context: &mut Context) -> Result<Exit, Stop> {
+    if !context.json {
+        writeln!(context.out, "{FIRST_STEPS}")?;
+    }
+    Ok(Exit::Fine)
+}
+
+/// One line for each source and layout.
+fn lines(collection: &Collection, counts: &Counts<'_>, json: bool) -> Vec<String> {
+    let line = |(&(source, layout), &count): (&(usize, &str), &usize)| {
+        let (name, path) = collection.named(source);
+        if json {
+            let object = Object::new().text("source", name).text("layout", layout);
+            return object.number("sessions", count as u64).text("path", &path).close();
+        }
+        let sessions = if count == 1 { "session " } else { "sessions" };
+        harmless(&format!("{count:>6} {sessions}  {layout:11}  {path}")).replace('\n', " ")
+    };
+    counts.iter().map(line).collect()
+}

@@ -1,0 +1,328 @@
+//! A session that was built in memory, and how it gets to where it shall be.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::record::{NOTHING, Records, carry_session, difference, is_rounded};
+use super::report::{Fate, Outcome, Report};
+use super::story::{Story, Told};
+use super::native::{self, Native, Setting};
+use super::{ConvertError, Draft, Own};
+use crate::layout::{Layout, LayoutError};
+use crate::names::FilePath;
+use crate::store::{Durability, Expect, MemoryStore, Secrecy, Step, Store, StoreError};
+use crate::view::{Entry, Place};
+
+/// What is asked of the new session.
+pub(super) struct Wanted<'w> {
+    pub(super) id: Option<&'w str>,
+    pub(super) project: Option<String>,
+    pub(super) now: Timestamp,
+}
+
+/// A session that was made of another one, read back and found to be the same. It is not written yet.
+pub struct Plan {
+    layout: &'static dyn Layout,
+    place: Place,
+    files: BTreeMap<FilePath, Vec<u8>>,
+    expected: Expected,
+    report: Report,
+}
+
+/// What the new session must read as.
+enum Expected {
+    /// All of what the old one told.
+    Story(Box<Story>),
+    /// These texts, one after the other.
+    Texts(Vec<String>),
+}
+
+/// An id that files can be named by.
+pub(super) fn id_of(id: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let id: String = id.chars().map(plain).take(100).collect();
+    let id = id.trim_matches(['.', '-']);
+    if id.is_empty() { "converted".to_owned() } else { id.to_owned() }
+}
+
+/// Builds a session of ours: once to learn what its records say by themselves, and once with what they must carry.
+pub(super) fn own(
+    own: &dyn Own,
+    layout: &'static dyn Layout,
+    story: &Story,
+    wanted: Wanted<'_>,
+    mut report: Report,
+) -> Result<Plan, ConvertError> {
+    let Wanted { id, project, now } = wanted;
+    let id = id.map_or_else(|| id_of(&story.id), str::to_owned);
+    let mut draft = Draft { store: empty().0, id, project, now, states: own.takes_states(story) };
+    if story.is_from(layout.name())
+        && let Some(plan) = as_it_was(own, layout, story, &mut draft, &report)
+    {
+        return Ok(plan);
+    }
+    draft.store = empty().0;
+    let nothing = vec![NOTHING.to_owned(); story.entries.len()];
+    let mut tried = own.write(story, Records::Carrying(&nothing), &draft, &mut Report::default());
+    if tried.is_err() && draft.states {
+        // States that do not fit together are carried, and the rest of the session is what it is.
+        (draft.states, draft.store) = (false, empty().0);
+        tried = own.write(story, Records::Carrying(&nothing), &draft, &mut Report::default());
+    }
+    let told = entries(&draft.store, layout, &tried?)?;
+    if told.len() != story.entries.len() {
+        let what = format!("{} entries, not {}", told.len(), story.entries.len());
+        return Err(ConvertError::Different { what });
+    }
+    let mut carried = Vec::new();
+    for (told, wanted) in told.iter().zip(&story.entries) {
+        let difference = difference(told, &wanted.entry);
+        carried.push(difference.carried(wanted));
+        report.entries.push(difference.outcome(wanted));
+    }
+    match carried.first_mut() {
+        Some(first) => carry_session(first, story),
+        None => note_lost(story, &mut report),
+    }
+    note_numbers(told.iter().zip(story.entries.iter().map(|told| &told.entry)), &mut report);
+    if story.has_states() && !draft.states && !story.entries.is_empty() {
+        let why = format!("{} has no place for them; Everturn has them again when this is converted back", layout.name());
+        report.note("the states", Fate::Changed, why);
+    }
+    let (store, memory) = empty();
+    draft.store = store;
+    let place = own.write(story, Records::Carrying(&carried), &draft, &mut report)?;
+    let expected = Expected::Story(Box::new(story.clone()));
+    let plan = Plan { layout, place, files: memory.contents(), expected, report };
+    plan.compare(&draft.store)?;
+    Ok(plan)
+}
+
+/// Makes the file of another program.
+pub(super) fn native(
+    native: &dyn Native,
+    layout: &'static dyn Layout,
+    story: &Story,
+    wanted: Wanted<'_>,
+    mut report: Report,
+) -> Result<Plan, ConvertError> {
+    let first = story.entries.iter().find_map(|told| told.entry.time);
+    let start = story.created.or(first).unwrap_or(wanted.now);
+    let id = native.id(wanted.id, story).map_err(LayoutError::request)?;
+    let project = wanted.project.unwrap_or_else(|| "/".to_owned());
+    let path = FilePath::parse(&native.file(&id, start)).map_err(LayoutError::from)?;
+    let written = native.write(story, &Setting { id: id.clone(), project, start });
+    let lines: Vec<String> = written.lines.iter().map(Value::to_string).collect();
+    let end = if native.program() == "SillyTavern" { "" } else { "\n" };
+    let bytes = (lines.join("\n") + end).into_bytes();
+    native::note_lost(story, &written, &mut report);
+    let texts = written.fates.iter().filter_map(|fate| fate.clone().ok()).collect();
+    let (store, memory) = empty();
+    let place = Place { id, path };
+    let writer = store.lock(std::slice::from_ref(&place.path))?;
+    writer.commit(vec![new_file(&place.path, bytes)], Durability::Synced)?;
+    writer.release()?;
+    let (files, expected) = (memory.contents(), Expected::Texts(texts));
+    let mut plan = Plan { layout, place, files, expected, report };
+    plan.compare(&store)?;
+    let told = plan.said(&store)?;
+    let there = story.entries.iter().zip(&written.fates).filter(|(_, fate)| fate.is_ok());
+    note_numbers(told.iter().zip(there.map(|(told, _)| &told.entry)), &mut plan.report);
+    let mut told = told.iter();
+    for (wanted, fate) in story.entries.iter().zip(&written.fates) {
+        let outcome = match fate {
+            Ok(_) => told.next().map(|told| difference(told, &wanted.entry).outcome(wanted)),
+            Err(why) => Some(dropped(wanted, why)),
+        };
+        plan.report.entries.extend(outcome);
+    }
+    Ok(plan)
+}
+
+fn dropped(told: &Told, why: &str) -> Outcome {
+    let Entry { seq, turn, ref id, .. } = told.entry;
+    Outcome { seq, turn, id: id.clone(), fate: Fate::Dropped, why: vec![why.to_owned()] }
+}
+
+fn new_file(file: &FilePath, bytes: Vec<u8>) -> Step {
+    let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
+    Step::Replace { file: file.clone(), expect, bytes, secrecy }
+}
+
+/// A session that had this layout before, with the records that it had. Nothing, if it would not read as it does now,
+/// because something was changed meanwhile.
+fn as_it_was(
+    own: &dyn Own,
+    layout: &'static dyn Layout,
+    story: &Story,
+    draft: &mut Draft,
+    read: &Report,
+) -> Option<Plan> {
+    let (store, memory) = empty();
+    draft.store = store;
+    let mut report = read.clone();
+    let place = own.write(story, Records::Original, draft, &mut Report::default()).ok()?;
+    report.entries.extend(story.entries.iter().map(|told| {
+        let Entry { seq, turn, ref id, .. } = told.entry;
+        Outcome { seq, turn, id: id.clone(), fate: Fate::Kept, why: Vec::new() }
+    }));
+    let expected = Expected::Story(Box::new(story.clone()));
+    let plan = Plan { layout, place, files: memory.contents(), expected, report };
+    plan.compare(&draft.store).is_ok().then_some(plan)
+}
+
+fn empty() -> (Arc<dyn Store>, MemoryStore) {
+    let memory = MemoryStore::new();
+    (Arc::new(memory.clone()), memory)
+}
+
+fn entries(
+    store: &Arc<dyn Store>,
+    layout: &dyn Layout,
+    place: &Place,
+) -> Result<Vec<Entry>, LayoutError> {
+    let reader = layout.open(store, place)?;
+    let mut stream = reader.entries(reader.turns()?)?;
+    let mut entries = Vec::new();
+    while let Some(entry) = stream.next() {
+        entries.push(entry?);
+    }
+    Ok(entries)
+}
+
+/// What has no place in a session without entries.
+fn note_lost(story: &Story, report: &mut Report) {
+    let why = "there is no entry that could carry it";
+    if !story.marks.is_empty() {
+        report.note("the marks", Fate::Dropped, why);
+    }
+    if story.has_states() {
+        report.note("the states", Fate::Dropped, why);
+    }
+}
+
+/// Ids and turns that the new session counts in its own way, and times that it rounds.
+fn note_numbers<'e>(pairs: impl Iterator<Item = (&'e Entry, &'e Entry)>, report: &mut Report) {
+    let (mut ids, mut turns, mut times) = (false, false, false);
+    for (told, wanted) in pairs {
+        ids |= told.id != wanted.id;
+        turns |= told.turn != wanted.turn;
+        times |= told.time.zip(wanted.time).is_some_and(|(own, wanted)| is_rounded(own, wanted));
+    }
+    let notes = [
+        (ids, "ids of entries", "the layout has ids of its own"),
+        (turns, "numbers of turns", "the layout counts turns in its own way"),
+        (times, "times of entries", "the layout keeps them less exactly"),
+    ];
+    for (_, what, why) in notes.into_iter().filter(|(is_so, ..)| *is_so) {
+        report.note(what, Fate::Changed, why);
+    }
+}
+
+impl Plan {
+    /// What becomes of everything.
+    #[must_use]
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Where the session will be.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The layout that the session will have.
+    #[must_use]
+    pub fn layout(&self) -> &'static dyn Layout {
+        self.layout
+    }
+
+    /// The files that will be written, with their lengths.
+    pub fn files(&self) -> impl Iterator<Item = (&FilePath, usize)> {
+        self.files.iter().map(|(path, bytes)| (path, bytes.len()))
+    }
+
+    /// Writes the session, in one commit, and reads it back. Nothing that is there is touched.
+    pub fn write(&self, store: &Arc<dyn Store>) -> Result<Place, ConvertError> {
+        let places = self.layout.places(store)?.places;
+        if let Some(place) = places.into_iter().find(|place| place.id == self.place.id) {
+            return Err(taken(place.id, place.path));
+        }
+        let mut scopes = self.layout.belongings(store, &self.place)?.scopes;
+        let mut steps = Vec::new();
+        for (file, bytes) in &self.files {
+            let is_own = scopes.iter().any(|scope| file.is_within(scope));
+            if !is_own && store.stat(file)?.is_some() {
+                // What the session shares with others, such as its project, is there already.
+                continue;
+            }
+            if !is_own {
+                scopes.push(file.clone());
+            }
+            steps.push(new_file(file, bytes.clone()));
+        }
+        let writer = store.lock(&scopes)?;
+        for scope in &scopes {
+            if store.stat(scope)?.is_some() {
+                return Err(taken(self.place.id.clone(), scope.clone()));
+            }
+        }
+        let done = writer.commit(steps, Durability::Synced);
+        let released = writer.release();
+        match done {
+            Err(StoreError::Taken { path }) => return Err(taken(self.place.id.clone(), path)),
+            done => drop(done?),
+        }
+        released?;
+        if let Some(own) = super::own(self.layout.name()) {
+            own.settle(store, &self.place)?;
+        }
+        self.compare(store)?;
+        Ok(self.place.clone())
+    }
+
+    /// The one file that is to be written, if another program shall go on with it.
+    #[must_use]
+    pub fn file(&self) -> Option<&[u8]> {
+        let is_file = matches!(self.expected, Expected::Texts(_));
+        self.files.get(&self.place.path).filter(|_| is_file).map(Vec::as_slice)
+    }
+
+    /// What there is to read in the new session, without what its program keeps for itself.
+    fn said(&self, store: &Arc<dyn Store>) -> Result<Vec<Entry>, ConvertError> {
+        let mut told = entries(store, self.layout, &self.place)?;
+        told.retain(|entry| !entry.kind.is_bookkeeping());
+        Ok(told)
+    }
+
+    /// Reads the session from where it was written, and compares it with what it was made of.
+    pub fn compare(&self, store: &Arc<dyn Store>) -> Result<(), ConvertError> {
+        let found = match &self.expected {
+            Expected::Story(story) => {
+                let mut notes = Report::default();
+                let found = Story::read(store, self.layout, &self.place, None, &mut notes)?;
+                let noticed = notes.notes.into_iter().next().map(|note| note.why);
+                noticed.or_else(|| story.unlike(&found))
+            }
+            Expected::Texts(texts) => {
+                let told = self.said(store)?;
+                let differs = |(told, text): (&Entry, &String)| told.text != *text;
+                let first = told.iter().zip(texts).position(differs);
+                let count = (told.len() != texts.len()).then(|| told.len().min(texts.len()));
+                first.or(count).map(|at| format!("entry {} of the new file", at + 1))
+            }
+        };
+        match found {
+            Some(what) => Err(ConvertError::Different { what }),
+            None => Ok(()),
+        }
+    }
+}
+
+fn taken(id: String, path: FilePath) -> ConvertError {
+    ConvertError::Layout(LayoutError::Taken { id, path })
+}

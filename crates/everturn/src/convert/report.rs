@@ -1,0 +1,94 @@
+//! What became of each part of a session that was converted.
+
+use std::fmt;
+
+/// What became of something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Fate {
+    /// The new session says it in the fields that its layout has for it.
+    Kept,
+    /// It is there, but says something else to programs that know only the layout.
+    Changed,
+    /// It is not there.
+    Dropped,
+}
+
+impl Fate {
+    /// The name that `--json` prints.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Fate::Kept => "kept",
+            Fate::Changed => "changed",
+            Fate::Dropped => "dropped",
+        }
+    }
+}
+
+impl fmt::Display for Fate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What became of one entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Its place in the session, counted from 1.
+    pub seq: u64,
+    /// The turn it belongs to.
+    pub turn: u64,
+    /// Its id.
+    pub id: String,
+    /// What became of it.
+    pub fate: Fate,
+    /// Why, thing by thing; nothing, if it was kept.
+    pub why: Vec<String>,
+}
+
+/// What became of something that belongs to no single entry: the title, a mark, the states.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// What it is.
+    pub what: String,
+    /// What became of it.
+    pub fate: Fate,
+    /// Why.
+    pub why: String,
+}
+
+/// What a note is about that tells of damage.
+pub const UNREADABLE: &str = "what could not be read";
+
+/// What became of everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Every entry, in the order of the session.
+    pub entries: Vec<Outcome>,
+    /// What was not kept of everything else.
+    pub notes: Vec<Note>,
+}
+
+impl Report {
+    /// How many entries had this fate.
+    #[must_use]
+    pub fn count(&self, fate: Fate) -> usize {
+        self.entries.iter().filter(|entry| entry.fate == fate).count()
+    }
+
+    /// How often each reason was given, in the order in which they came up.
+    #[must_use]
+    pub fn reasons(&self) -> Vec<(Fate, &str, usize)> {
+        let mut reasons: indexmap::IndexMap<(Fate, &str), usize> = indexmap::IndexMap::new();
+        for entry in &self.entries {
+            for why in &entry.why {
+                *reasons.entry((entry.fate, why.as_str())).or_default() += 1;
+            }
+        }
+        reasons.into_iter().map(|((fate, why), count)| (fate, why, count)).collect()
+    }
+
+    pub(super) fn note(&mut self, what: impl Into<String>, fate: Fate, why: impl Into<String>) {
+        self.notes.push(Note { what: what.into(), fate, why: why.into() });
+    }
+}

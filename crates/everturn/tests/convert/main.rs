@@ -1,0 +1,13 @@
+//! Sessions made into sessions of other layouts and back, and into files of other programs.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+#[path = "../common/crashes.rs"]
+mod crashes;
+
+mod crash;
+mod native;
+mod pairs;
+mod sessions;
