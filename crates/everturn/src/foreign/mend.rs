@@ -374,7 +374,7 @@ impl<'a> Mender<'a> {
             .filter(|(_, node)| !node.is_part)
             .map(|(number, node)| (node.at.offset, number))
             .collect();
-        let end = line_end(self.bytes);
+        let end = line_end(self.bytes).as_bytes();
         let (mut copy, mut aside) = (Vec::with_capacity(self.bytes.len()), Vec::new());
         let mut done = if self.bytes.starts_with(ORDER_MARK) { ORDER_MARK.len() as u64 } else { 0 };
         let failed = |error| StoreError::io("read", self.path)(error);
