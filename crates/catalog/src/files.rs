@@ -15,6 +15,9 @@ use crate::codec::{Decoder, Encoder};
 /// A file that was changed so shortly before it was looked at may change again without its stamp showing it.
 const SETTLING: Duration = Duration::from_secs(2);
 
+/// The file that is locked by whoever changes the index.
+const LOCK: &str = "lock";
+
 /// How the names of files end that are being written.
 const UNFINISHED: &str = ".new";
 
@@ -141,12 +144,20 @@ impl Directory {
         self.make("")?;
         let mut options = OpenOptions::new();
         let file =
-            options.write(true).create(true).truncate(false).mode(0o600).open(self.path("lock"))?;
+            options.write(true).create(true).truncate(false).mode(0o600).open(self.path(LOCK))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Lock { _file: file })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+
+    /// Removes everything but the lock.
+    pub(crate) fn clear(&self) -> io::Result<()> {
+        for name in self.names("")?.into_iter().filter(|name| name != LOCK) {
+            self.remove(&name)?;
+        }
+        Ok(())
     }
 
     /// Removes what a process left behind that did not get to finish a file.

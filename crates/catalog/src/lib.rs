@@ -225,6 +225,28 @@ impl Catalog {
     }
 }
 
+/// A catalog that has forgotten everything, and learns nothing while this is held.
+pub struct Forgotten {
+    dir: Directory,
+    _lock: Lock,
+}
+
+impl Forgotten {
+    /// Removes everything that the catalog in a directory knows, so that nothing is left there of what sessions no longer
+    /// say. Nothing is done, and nothing returned, while another process changes the index.
+    pub fn everything_in(dir: &Path) -> Result<Option<Forgotten>, CatalogError> {
+        let dir = Directory::at(dir);
+        let Some(lock) = dir.lock()? else { return Ok(None) };
+        dir.clear()?;
+        Ok(Some(Forgotten { dir, _lock: lock }))
+    }
+
+    /// Removes what a list of sessions has noted meanwhile.
+    pub fn finish(self) -> Result<(), CatalogError> {
+        Ok(self.dir.clear()?)
+    }
+}
+
 /// An open index.
 pub struct Search {
     engine: Engine,

@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use everturn_catalog::{Catalog, Detail, Session, Sessions, Source};
+use everturn_catalog::{Catalog, CatalogError, Detail, Forgotten, Session, Sessions, Source};
 use jiff::Timestamp;
 
 use crate::commands::Context;
@@ -29,6 +31,38 @@ pub(crate) struct Collection {
 /// Where the catalog is kept, if the user has a home.
 fn directory() -> Option<PathBuf> {
     homes::own().map(|home| home.dirs.cache_dir.join(DIRECTORY))
+}
+
+/// How long a command waits for another process that brings the index up to date.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Lets the catalog forget everything, and keeps others from filling it until that is finished. Nothing, if there is
+/// no catalog.
+pub(crate) fn forget() -> Result<Option<Forgotten>, Error> {
+    let Some(dir) = directory().filter(|dir| dir.is_dir()) else { return Ok(None) };
+    let failed = |error: CatalogError| {
+        let what = format!("the search index in {} cannot be removed", dir.display());
+        Error::new(Exit::Request, what).caused_by(error)
+    };
+    let start = Instant::now();
+    loop {
+        match Forgotten::everything_in(&dir).map_err(failed)? {
+            Some(forgotten) => return Ok(Some(forgotten)),
+            None if start.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(20)),
+            None => {
+                let what = "another process brings the search index up to date";
+                return Err(Error::new(Exit::Busy, what).hint("try again when it is done"));
+            }
+        }
+    }
+}
+
+/// The same again, for what others noted meanwhile.
+pub(crate) fn forgotten(forgotten: Option<Forgotten>) -> Result<(), Error> {
+    let done = forgotten.map_or(Ok(()), Forgotten::finish);
+    done.map_err(|error| {
+        Error::new(Exit::Request, "the search index cannot be removed").caused_by(error)
+    })
 }
 
 impl Context {

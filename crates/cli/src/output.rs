@@ -72,6 +72,11 @@ pub(crate) fn drives_screen(character: char) -> bool {
     character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// A number of things, with the word for one or for many.
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 /// Text that somebody else wrote, for people: it must do nothing to the screen but be there.
 pub(crate) fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -113,6 +118,12 @@ pub(crate) fn choose_colour(choice: ColorChoice) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_thing_is_not_called_as_many() {
+        let entries = |count| counted(count, "entry", "entries");
+        assert_eq!([0, 1, 2].map(entries), ["0 entries", "1 entry", "2 entries"]);
+    }
 
     #[test]
     fn what_others_wrote_does_nothing_to_the_screen() {

@@ -28,6 +28,8 @@ mod log;
 mod message;
 mod names;
 mod repair;
+mod rescue;
+mod reshape;
 mod rewrite;
 mod salvage;
 mod shape;

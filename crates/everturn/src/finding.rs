@@ -1,5 +1,7 @@
 //! What a reader noticed about a file: the place, what is wrong, in words.
 
+mod remedy;
+
 use std::fmt;
 
 use crate::names::FilePath;
@@ -162,8 +164,16 @@ codes! {
     ChoiceDiffers = "choice-differs",
     /// A record that is too long to be held.
     TooLarge = "too-large",
+    /// Nothing says whose directory that of a project is, or what says so does not fit it.
+    NoProject = "no-project",
     /// A change of a tool has set something off, as its definition says.
     Triggered = "triggered",
+    /// A turn, or a part of it, was lost, and a repair has put something in its place that says so.
+    LostTurn = "lost-turn",
+    /// A turn of which there were two different records; a repair has put one into the other.
+    TwinTurn = "twin-turn",
+    /// The state has changed in a way that no change tells.
+    UnexplainedChange = "unexplained-change",
 }
 
 /// How much a [`Finding`] matters.
@@ -203,6 +213,10 @@ impl Code {
             | Code::OrphanCall
             | Code::ChoiceDiffers
             | Code::Triggered
+            | Code::LostTurn
+            | Code::TwinTurn
+            | Code::UnexplainedChange
+            | Code::NoProject
             | Code::NewerVersion => Severity::Warning,
             _ => Severity::Finding,
         }

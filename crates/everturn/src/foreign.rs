@@ -20,6 +20,7 @@ mod fetch;
 mod gemini;
 mod glance;
 mod goose;
+mod mend;
 mod opencode;
 mod pi;
 mod reader;
@@ -36,12 +37,14 @@ use jiff::Timestamp;
 use crate::finding::{Code, Finding};
 use crate::layout::{Layout, LayoutError, Reader};
 use crate::names::FilePath;
+use crate::repairs::Mended;
 use crate::store::{Store, StoreError};
 use crate::tree::Tree;
 use crate::view::{Place, Places, Summary};
 
 pub(crate) use codex::is_asked;
 use fetch::{Fetch, Window};
+use mend::Mending;
 use record::Draft;
 use survey::Survey;
 
@@ -165,6 +168,9 @@ trait Format: Send + Sync + 'static {
     ) -> Result<Box<dyn Fetch>, LayoutError> {
         Ok(Box::new(Window::new(store, files)))
     }
+
+    /// How the file of a session is mended in a copy, or why it is not.
+    fn mending(&self, file: &FilePath) -> Result<&'static Mending, &'static str>;
 
     /// A record as it is shown, where it holds others that are shown by themselves.
     fn shown(&self, record: Tree) -> Tree {
@@ -310,6 +316,10 @@ impl<F: Format> Layout for Foreign<F> {
             survey,
             line: 0,
         }))
+    }
+
+    fn mended(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Mended, LayoutError> {
+        mend::mended(self.0, store, place)
     }
 
     fn not_offered(&self, what: &'static str) -> LayoutError {

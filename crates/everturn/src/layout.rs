@@ -39,7 +39,7 @@ use crate::disk::Kind;
 use crate::finding::{Code, Finding};
 use crate::names::{FilePath, Name};
 use crate::overlay::Changes;
-use crate::repairs::Repair;
+use crate::repairs::{Mended, Repair};
 use crate::store::Store;
 use crate::tree::Tree;
 use crate::view::{
@@ -312,6 +312,12 @@ pub trait Layout: Send + Sync {
     ) -> Result<Repair, LayoutError> {
         let _ = (store, place, repairing, now);
         Err(self.not_offered("repairs"))
+    }
+
+    /// A mended copy of the file of a session that belongs to another program, ready to be written somewhere else.
+    fn mended(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Mended, LayoutError> {
+        let _ = (store, place);
+        Err(self.not_offered("mended copies"))
     }
 
     /// Whether sessions of this kind note that they were exported.

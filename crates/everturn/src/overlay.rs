@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::disk::{FileId, Kind, Listing, Stat};
+use crate::disk::{Entry, FileId, Kind, Listing, Stat};
 use crate::names::FilePath;
 use crate::store::{Store, StoreError, Writer};
 
@@ -44,7 +44,19 @@ impl Store for Overlay {
     }
 
     fn list(&self, dir: &FilePath) -> Result<Listing, StoreError> {
-        let mut listing = self.store.list(dir)?;
+        let is_new = |path: &&FilePath| path.ancestors().next().as_ref() == Some(dir);
+        let written = self.changes.iter().filter(|(_, change)| change.is_some());
+        let new: Vec<&FilePath> = written.map(|(path, _)| path).filter(is_new).collect();
+        let mut listing = match self.store.list(dir) {
+            Err(StoreError::Missing { .. }) if !new.is_empty() => Listing::default(),
+            listing => listing?,
+        };
+        for name in new.into_iter().filter_map(FilePath::name) {
+            if listing.entries.iter().all(|entry| entry.name != name) {
+                listing.entries.push(Entry { name, kind: Kind::File, linked: false });
+            }
+        }
+        listing.entries.sort_by(|one, other| one.name.cmp(&other.name));
         let is_gone = |path: &FilePath| self.changes.get(path).is_some_and(Option::is_none);
         listing.entries.retain(|entry| !is_gone(&dir.join(&entry.name)));
         Ok(listing)

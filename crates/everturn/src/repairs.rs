@@ -1,6 +1,9 @@
 //! Repairs, whatever the layout: changes to the files of a session, each with its original in the trash, from
 //! which they can be put back.
 
+mod copy;
+pub(crate) mod order;
+mod pieces;
 mod undo;
 
 use std::collections::BTreeMap;
@@ -15,11 +18,14 @@ use crate::document::{Document, Style};
 use crate::finding::Finding;
 use crate::lines::{Item, Scan};
 use crate::names::{FilePath, Name, NameError, SessionId};
+use crate::overlay::Changes;
 use crate::store::{
     Durability, Expect, Fingerprint, Secrecy, Step, Store, StoreError, Writer, read_if_there,
     trash_dir,
 };
 
+pub use copy::{Mend, Mended};
+pub(crate) use pieces::{Salvaged, own_records, pieces, places, salvage, solid, tree, value_after};
 pub(crate) use undo::{take_back, take_back_done};
 
 /// One thing that a repair does.
@@ -73,6 +79,9 @@ pub enum RepairError {
         reason: String,
     },
 }
+
+/// What a tool answers that was interrupted.
+pub(crate) const INTERRUPTED: &str = "[interrupted: the tool did not answer]";
 
 /// How many bytes are changed with one commit.
 const BATCH: usize = 64 << 20;
@@ -200,14 +209,6 @@ impl<'a> Keeper<'a> {
         Keeper { store, writer, trash, record, writes, moves, size: 0, also }
     }
 
-    /// The content that a file has, or will have.
-    pub(crate) fn content(&self, file: &FilePath) -> Result<Option<Vec<u8>>, StoreError> {
-        match self.writes.get(file) {
-            Some(bytes) => Ok(Some(bytes.clone())),
-            None => Ok(read_if_there(self.store, file)?),
-        }
-    }
-
     /// Gives a file a new content.
     pub(crate) fn write(&mut self, file: &FilePath, bytes: Vec<u8>) -> Result<(), StoreError> {
         self.size += bytes.len();
@@ -226,6 +227,12 @@ impl<'a> Keeper<'a> {
     /// Adds a step that stays when the rest is taken back.
     pub(crate) fn also(&mut self, step: Step) {
         self.also.push(step);
+    }
+
+    /// What the next commit would change.
+    pub(crate) fn pending(&self) -> Changes {
+        let written = self.writes.iter().map(|(file, bytes)| (file.clone(), Some(bytes.clone())));
+        written.chain(self.moves.iter().map(|file| (file.clone(), None))).collect()
     }
 
     /// Commits what was collected.
@@ -285,11 +292,16 @@ impl<'a> Keeper<'a> {
     }
 }
 
+/// How the lines of a log end: like the first of them.
+pub(crate) fn line_end(bytes: &[u8]) -> &'static str {
+    let first = bytes.iter().position(|byte| *byte == b'\n');
+    let before = first.and_then(|at| bytes.get(at.checked_sub(1)?));
+    if before == Some(&b'\r') { "\r\n" } else { "\n" }
+}
+
 /// The records of a log, each on its own line, byte for byte as they were.
 pub(crate) fn own_lines(path: &FilePath, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
-    let first = bytes.iter().position(|byte| *byte == b'\n');
-    let crlf = first.and_then(|at| bytes.get(at.checked_sub(1)?)) == Some(&b'\r');
-    let end: &[u8] = if crlf { b"\r\n" } else { b"\n" };
+    let end = line_end(bytes).as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let scan = Scan::new(bytes, path.clone()).largest_text(0).forward();
     for item in scan.map_err(StoreError::io("read", path))? {

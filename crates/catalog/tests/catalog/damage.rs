@@ -8,7 +8,7 @@ use everturn_catalog::Sort;
 use crate::support::{World, later};
 
 /// All files below a directory.
-fn files(dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();

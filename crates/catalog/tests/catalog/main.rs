@@ -7,5 +7,6 @@
 mod answers;
 mod changes;
 mod damage;
+mod forget;
 mod random;
 mod support;

@@ -1,11 +1,12 @@
 //! `everturn check`: what is wrong with the files of a directory.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use everturn::check::{Checked, Watch, check};
 use everturn::disk::{Disk, RealDisk};
-use everturn::finding::{Finding, Severity};
+use everturn::finding::{Code, Finding, Severity};
 use everturn::game::Status;
 use everturn::names::FilePath;
 use everturn::store::OWN_DIR;
@@ -14,15 +15,15 @@ use serde_json::json;
 use super::Context;
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Output, counted};
 use crate::progress::Progress;
 
 /// Find damage in JSON and JSONL files, whatever program wrote them
 ///
 /// Reads *.jsonl and *.ndjson files line by line and *.json files as documents, in a directory and all
 /// below it. In a game session or a campaign it also looks whether turns, changes, snapshots, states and
-/// metadata fit together. Everything is read to the end, and nothing is changed. Ends with status 3 if anything is
-/// wrong; warnings alone do not count.
+/// metadata fit together. Everything is read to the end, and nothing is changed. What `everturn repair` would do about
+/// it is said at the end. Ends with status 3 if anything is wrong; warnings alone do not count.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -73,6 +74,8 @@ struct Printer<'a> {
     start: FilePath,
     shown: PathBuf,
     progress: Progress,
+    /// What was found so far.
+    codes: BTreeSet<Code>,
     /// Why nothing more can be printed.
     stopped: Option<Stop>,
 }
@@ -93,7 +96,7 @@ impl Printer<'_> {
             let code = code.as_str();
             let record = json!({
                 "file": file, "line": line, "offset": offset, "code": code, "message": message,
-                "severity": finding.code.severity().as_str(),
+                "severity": finding.code.severity().as_str(), "repair": finding.code.remedy(),
             });
             return writeln!(self.out, "{record}");
         }
@@ -118,6 +121,7 @@ impl Watch for Printer<'_> {
         if self.stopped.is_some() {
             return;
         }
+        self.codes.insert(finding.code);
         let progress = self.progress.clone();
         let printed = if progress.is_shown() {
             // What takes the place of the line must not stay in a buffer until the line is back.
@@ -133,9 +137,14 @@ impl Watch for Printer<'_> {
     }
 }
 
+/// What a repair does about what was found.
+fn remedies(codes: &BTreeSet<Code>) -> String {
+    let remedies = codes.iter().map(|code| format!("\n  {code}: {}", code.remedy()));
+    format!("what `everturn repair` does about it in a session:{}", remedies.collect::<String>())
+}
+
 fn summary(checked: Checked) -> String {
-    let count =
-        |number: u64, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
+    let count = |number: u64, one: &str| counted(number, one, &format!("{one}s"));
     let Checked { files, records, findings, warnings } = checked;
     if files == 0 && findings == 0 && warnings == 0 {
         return "nothing to check: no *.json, *.jsonl or *.ndjson files here".to_owned();
@@ -156,15 +165,21 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let progress = Progress::new("checking");
     let json = context.json;
     let out = &mut context.out;
-    let mut printer = Printer { out, json, start: start.clone(), shown, progress, stopped: None };
+    let codes = BTreeSet::new();
+    let mut printer =
+        Printer { out, json, start: start.clone(), shown, progress, codes, stopped: None };
     let checked = check(&disk, &start, &mut printer).map_err(Error::from)?;
     if let Some(stop) = printer.stopped {
         return Err(stop);
     }
     printer.progress.finish();
+    let codes = printer.codes;
     context.out.flush()?;
     if !context.json {
         Output::status(&summary(checked));
+        if !codes.is_empty() {
+            Output::status(&remedies(&codes));
+        }
     }
     Ok(if checked.findings > 0 { Exit::Findings } else { Exit::Fine })
 }

@@ -13,7 +13,7 @@ use super::show::within;
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::json::Object;
-use crate::output::{Output, harmless, stdout_failed};
+use crate::output::{Output, counted, harmless, stdout_failed};
 use crate::sessions::{Found, exit_after, report, turn_meant};
 use crate::target::Existing;
 use crate::turns::Turns;
@@ -295,8 +295,11 @@ fn answer(
         };
         writeln!(context.out, "{}", object.close())?;
     } else {
-        let pages = report.pages.map(|pages| format!("{pages} pages, ")).unwrap_or_default();
-        writeln!(context.out, "{path}: {entries} entries of {turns} turns, {pages}{bytes} bytes")?;
+        let pages = report.pages.map(|pages| counted(pages as u64, "page", "pages") + ", ");
+        let (entries, turns) =
+            (counted(*entries, "entry", "entries"), counted(*turns, "turn", "turns"));
+        let (pages, bytes) = (pages.unwrap_or_default(), counted(*bytes, "byte", "bytes"));
+        writeln!(context.out, "{path}: {entries} of {turns}, {pages}{bytes}")?;
     }
     context.out.flush()
 }

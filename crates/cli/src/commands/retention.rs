@@ -6,7 +6,7 @@ use serde_json::json;
 use super::Context;
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Output, counted};
 use crate::{consent, settings};
 
 /// Move sessions to the trash that need not stay
@@ -110,7 +110,8 @@ fn apply(context: &mut Context, rules: &Rules) -> Result<Exit, Stop> {
     if count == 0 {
         return Ok(Exit::Fine);
     }
-    let question = format!("Move {count} sessions to the trash?");
+    let sessions = counted(count as u64, "session", "sessions");
+    let question = format!("Move {sessions} to the trash?");
     if !consent::given(rules.yes, &question, "nothing was moved")? {
         return Ok(Exit::Fine);
     }
@@ -132,7 +133,8 @@ fn apply(context: &mut Context, rules: &Rules) -> Result<Exit, Stop> {
     drop(store);
     root.close()?;
     let moved = applied.len() - stayed;
-    Output::status(&format!("{moved} sessions are in the trash, {stayed} stayed"));
+    let moved = counted(moved as u64, "session is", "sessions are");
+    Output::status(&format!("{moved} in the trash, {stayed} stayed"));
     Ok(if stayed > 0 { Exit::Request } else { Exit::Fine })
 }
 

@@ -13,18 +13,19 @@ use serde_json::json;
 use super::Context;
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Output, counted};
 use crate::progress::Progress;
 use crate::sessions::Root;
-use crate::{consent, settings};
+use crate::{catalog, consent, settings};
 
 /// Replace keys, tokens and passwords in sessions by placeholders
 ///
 /// In the log, snapshots, checkpoints, archives and indexes of a session, in those of its branches, and in copies
 /// of them in the trash and the quarantine. Checksums are made right again, signatures and everything else stay
-/// byte for byte. The originals are kept below .everturn/trash: --undo puts them back, --purge removes them for
-/// good, with what Everturn's own logs remember. An audit record without the secrets goes to .everturn/audit.
-/// Shows what would be done and asks, unless there is --yes.
+/// byte for byte. The search index is removed, and makes itself anew. The originals are kept below
+/// .everturn/trash: --undo puts them back, --purge removes them for good, with what Everturn's own logs remember.
+/// An audit record without the secrets goes to .everturn/audit. Shows what would be done and asks, unless there is
+/// --yes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn scrub --dry-run session-abc123
@@ -172,7 +173,8 @@ fn purge(args: &Args, store: &Arc<dyn Store>, targets: &[Target]) -> Result<(), 
         count += originals.len();
         bytes += originals.iter().map(|(_, bytes)| bytes).sum::<u64>();
     }
-    let question = format!("Remove {count} originals with {bytes} bytes for good?");
+    let which = counted(count as u64, "original", "originals");
+    let question = format!("Remove {which} with {bytes} bytes for good?");
     if !consent::given(args.yes, &question, "the originals stay")? {
         return Ok(());
     }
@@ -197,7 +199,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     progress.finish();
     let secrets: usize =
         plans.iter().flat_map(|plan| &plan.changed).flat_map(|it| it.counts.values()).sum();
-    let question = format!("Replace {secrets} secrets?");
+    let question = format!("Replace {}?", counted(secrets as u64, "secret", "secrets"));
     let is_shown = args.dry_run || !args.yes;
     if is_shown && (!context.json || args.dry_run) {
         for (target, plan) in targets.iter().zip(&plans) {
@@ -214,6 +216,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         if !consent::given(args.yes, &question, "nothing was changed")? {
             return Ok(Exit::Fine);
         }
+        // Before, so that a crash leaves nothing in the index that is gone from the sessions.
+        let index = catalog::forget()?;
         for target in &targets {
             let now = settings::now();
             let done = scrub::scrub(&store, target.0, &target.1, rules, now).map_err(failed)?;
@@ -224,6 +228,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
                 Output::status(&format!("the originals of {} are in {kept}", target.1.id));
             }
         }
+        catalog::forgotten(index)?;
     }
     if args.purge {
         purge(args, &store, &targets)?;

@@ -6,7 +6,7 @@ use super::Context;
 use crate::error::Stop;
 use crate::exit::Exit;
 use crate::json::Object;
-use crate::output::Output;
+use crate::output::{Output, counted};
 use crate::settings;
 
 /// Seal a session, so that any later change of it is found
@@ -51,7 +51,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     context.out.flush()?;
     let (entries, changes, added) = (sealed.entries, sealed.changes, sealed.added);
     Output::status(&format!(
-        "{session} is sealed: {entries} entries, {changes} changes, {added} of them new"
+        "{session} is sealed: {}, {}, {added} of them new",
+        counted(entries, "entry", "entries"),
+        counted(changes, "change", "changes"),
     ));
     Ok(Exit::Fine)
 }

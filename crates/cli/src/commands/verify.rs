@@ -71,6 +71,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let Verdict { sealed, appended, damages, .. } = verdict;
     let outcome = match (is_other, damages.len()) {
         (true, _) => "the seal is not the one with this head".to_owned(),
+        (false, 0) if sealed == 1 => {
+            format!("1 record is as it was sealed, {appended} came later")
+        }
         (false, 0) => format!("{sealed} records are as they were sealed, {appended} came later"),
         (false, count) => format!("records that are not as they were sealed: {count}"),
     };

@@ -18,6 +18,7 @@ use super::told;
 use super::voice::Voice;
 use super::words::{COMMANDS, Word, understand, usage};
 use crate::error::Error;
+use crate::output::counted;
 use crate::target::Existing;
 use crate::{settings, stories};
 
@@ -53,7 +54,8 @@ impl Game<'_> {
         );
         page.gap();
         if turn > 0 {
-            page.say(Look::Faint, format!("{turn} turns lie behind you."));
+            let behind = counted(turn, "turn lies", "turns lie");
+            page.say(Look::Faint, format!("{behind} behind you."));
             page.gap();
         }
         self.guide.scene(&mut self.campaign, page)?;
@@ -285,7 +287,8 @@ impl Game<'_> {
         });
         match written {
             Ok(report) => {
-                let said = format!("{} turns are in {}.", report.turns, file.display());
+                let turns = counted(report.turns, "turn is", "turns are");
+                let said = format!("{turns} in {}.", file.display());
                 page.say(Look::Plain, said);
             }
             Err(error) => self.refuse(error.to_string(), page),

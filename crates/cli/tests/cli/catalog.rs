@@ -187,3 +187,44 @@ fn where_nothing_can_be_kept_everything_works_and_says_so() {
     let said = String::from_utf8(listed.stderr).unwrap();
     assert!(said.starts_with("the list of sessions cannot be kept: "), "{said}");
 }
+
+/// All bytes of all files below a directory.
+fn all_bytes(dir: &Path, into: &mut Vec<u8>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all_bytes(&path, into);
+        } else {
+            into.extend(fs::read(path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn t13_a_scrub_leaves_no_byte_of_a_secret_in_the_root_or_the_search_index() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path();
+    let token = format!("gsk_{}", "aB3dE5gH7jK9mN1p".repeat(4).get(..52).unwrap());
+    let done = |words: &[&str], input: &str| {
+        let done = run(everturn(root, words), input);
+        assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    done(&["new", "game", "--id", "session-one", "--name", &token], "");
+    let turn = format!(r#"{{"actor":"gm","narration":"The key is {token}, keep it."}}"#);
+    done(&["append", "session-one"], &turn);
+    let holds = |dir: &Path| {
+        let mut bytes = Vec::new();
+        all_bytes(dir, &mut bytes);
+        bytes.windows(token.len()).any(|window| window == token.as_bytes())
+    };
+    // What was written just now is not trusted to stay, so nothing would be kept of it.
+    thread::sleep(Duration::from_millis(3100));
+    assert!(search(root, &["keep"]).0.contains("session-one"));
+    let cache = root.join("cache");
+    assert!(holds(&cache), "the catalog knows the title");
+    done(&["scrub", "session-one", "--yes", "--purge"], "");
+    assert!(!holds(root), "something is left");
+    // The index makes itself anew, from what is there now.
+    assert!(search(root, &["keep"]).0.contains("session-one"));
+    assert!(!holds(root));
+}

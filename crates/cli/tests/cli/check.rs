@@ -200,6 +200,9 @@ fn people_read_findings_on_stdout_and_the_count_on_stderr() {
     let line = "sessions/one/a.jsonl:2: torn-tail: the file does not end with a whole record (1 B): \
                 the text ends inside an object at byte 4 (byte 3)\n";
     assert_eq!(String::from_utf8_lossy(&output.stdout), line);
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "1 file, 1 record: 1 finding\n");
+    let said = "1 file, 1 record: 1 finding\n\
+                what `everturn repair` does about it in a session:\n  \
+                torn-tail: keeps every whole record, and moves the rest out\n";
+    assert_eq!(String::from_utf8_lossy(&output.stderr), said);
     assert_eq!(output.status.code(), Some(3));
 }

@@ -4,18 +4,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::error::CampaignError;
-use super::log::{Change, ChangeKind, TurnRow};
+use super::log::{Change, ChangeKind, OWN, TurnRow};
 use super::names::CampaignFile;
 use super::session::{Campaign, read_if_there};
 use super::stored::Stored;
 use super::summary::disagreement;
 use super::view::{Fact, View};
 use crate::check::Watch;
+use crate::delta::{Delta, Path, diff};
 use crate::finding::{Code, Finding};
 use crate::marks;
 use crate::names::{FilePath, SessionId};
 use crate::store::Store;
-use crate::tree::Kind;
+use crate::tree::{Kind, Tree};
 
 /// The parts of the document that nothing works without.
 const PARTS: &[(&[&str], Kind)] = &[
@@ -32,7 +33,7 @@ const PARTS: &[(&[&str], Kind)] = &[
 ];
 
 /// The parts of a row that readers show.
-const ROW_PARTS: &[(&str, Kind)] = &[
+pub(super) const ROW_PARTS: &[(&str, Kind)] = &[
     ("timestamp", Kind::String),
     ("user_input", Kind::String),
     ("dialog_type", Kind::String),
@@ -40,6 +41,9 @@ const ROW_PARTS: &[(&str, Kind)] = &[
     ("applied_actions", Kind::Array),
     ("state_summary", Kind::Object),
 ];
+
+/// How many places that differ are named.
+const SHOWN: usize = 5;
 
 /// What was looked at, and what is wrong with it.
 pub(crate) struct Checked {
@@ -84,6 +88,7 @@ impl Campaign {
         self.check_changes(&turns, &mut findings)?;
         if self.stored.is_some() {
             self.check_way_back(&mut findings)?;
+            self.check_way_forward(&mut findings)?;
         }
         self.check_checkpoints(&mut findings)?;
         findings.extend(marks::findings(&self.store, &self.dir, self.turn)?);
@@ -96,24 +101,8 @@ impl Campaign {
         if let Some(stored) = &self.stored {
             findings.extend(stored.findings(&file));
         }
-        let mut note = |code: Code, message: String| findings.push(about(&file, code, message));
-        for (path, wanted) in PARTS {
-            match view.tree.at(path).map(|part| part.kind()) {
-                Some(kind) if kind == *wanted => {}
-                Some(kind) => {
-                    note(Code::BadDocument, format!("{} is {kind}, not {wanted}", path.join(".")));
-                }
-                None => note(Code::BadDocument, format!("{} is missing", path.join("."))),
-            }
-        }
-        if let Some(id) = view.tree.string_at(&["id"]).filter(|id| id != self.id.as_str()) {
-            note(
-                Code::WrongPlace,
-                format!("it says that it is {id:?}, in the place of {}", self.id),
-            );
-        }
-        for message in dangling(view) {
-            note(Code::UnknownReference, message);
+        for (code, message) in faults(view, &self.id) {
+            findings.push(about(&file, code, message));
         }
         Ok(())
     }
@@ -133,6 +122,9 @@ impl Campaign {
                     let found = kind.map_or_else(|| "missing".to_owned(), |kind| kind.to_string());
                     note(Code::BadRecord, format!("{part} is {found}, not {wanted}"));
                 }
+            }
+            for (code, message) in mended(&row) {
+                note(code, message);
             }
             let (turn, before) = (row.turn, last.unwrap_or(0));
             if !turns.insert(turn) {
@@ -156,16 +148,67 @@ impl Campaign {
         turns: &BTreeSet<u64>,
         findings: &mut Vec<Finding>,
     ) -> Result<(), CampaignError> {
+        let file = self.file(CampaignFile::Deltas);
         let mut changes = self.changes()?;
+        let mut before: Option<Change> = None;
         for change in &mut changes {
-            let Change { turn, kind, span: (offset, _), .. } = change?;
-            if kind.has_row() && !turns.contains(&turn) {
-                let (file, code) = (self.file(CampaignFile::Deltas), Code::BadChange);
-                let message = format!("a change of turn {turn}, which the log does not have");
-                findings.push(Finding { file, line: None, offset: Some(offset), code, message });
+            let change = change?;
+            for (code, message) in oddities(&change, before.as_ref(), turns) {
+                let (file, offset) = (file.clone(), Some(change.span.0));
+                findings.push(Finding { file, line: None, offset, code, message });
             }
+            before = Some(change);
         }
         findings.append(&mut changes.findings);
+        let last = match &before {
+            Some(before) => before.turn,
+            // Campaigns that only another program has played have no changes.
+            None if self.store.stat(&file)?.is_none() => return Ok(()),
+            None => 0,
+        };
+        if last < self.turn {
+            let message = silent(last + 1, self.turn);
+            findings.push(about(&file, Code::UnexplainedChange, message));
+        }
+        Ok(())
+    }
+
+    /// Follows the changes from the whole document that they begin with, and compares what they lead to.
+    fn check_way_forward(&self, findings: &mut Vec<Finding>) -> Result<(), CampaignError> {
+        let mut state: Option<Tree> = None;
+        let mut last = 0;
+        for change in self.changes()? {
+            let change = change?;
+            if change.kind == ChangeKind::Base {
+                state = change.deltas.first().and_then(|delta| delta.value.clone());
+                last = change.turn;
+                continue;
+            }
+            let Some(known) = &mut state else { return Ok(()) };
+            if change.turn > last + u64::from(change.kind.has_row()) {
+                // Another program has played in between.
+                return Ok(());
+            }
+            last = last.max(change.turn);
+            let fits = change.deltas.iter().try_for_each(|delta| delta.apply(known).map(drop));
+            if let Err(error) = fits {
+                let (file, offset) = (self.file(CampaignFile::Deltas), Some(change.span.0));
+                let message = format!("a change that does not fit those before it: {error}");
+                let code = Code::UnexplainedChange;
+                findings.push(Finding { file, line: None, offset, code, message });
+                return Ok(());
+            }
+        }
+        if let Some(state) = state.filter(|_| last == self.turn)
+            && let places = differences(&state, self.state()?)
+            && !places.is_empty()
+        {
+            let shown = places.iter().take(SHOWN).map(|delta| delta.path.to_string());
+            let shown = shown.collect::<Vec<_>>().join(", ");
+            let message = format!("it is not what the changes lead to: {shown}");
+            let file = self.file(CampaignFile::Campaign);
+            findings.push(about(&file, Code::UnexplainedChange, message));
+        }
         Ok(())
     }
 
@@ -219,6 +262,99 @@ impl Campaign {
     fn at(&self, row: &TurnRow, code: Code, message: String) -> Finding {
         let file = self.file(CampaignFile::Log);
         Finding { file, line: row.line, offset: Some(row.offset), code, message }
+    }
+}
+
+/// The changes that make a document another one. The changes of a branch began under another id, which is none.
+pub(super) fn differences(before: &Tree, after: &Tree) -> Vec<Delta> {
+    let mut deltas = diff(before, after);
+    let id = Path::array(["id"]);
+    deltas.retain(|delta| delta.path != id);
+    deltas
+}
+
+/// What is wrong with a document itself.
+pub(super) fn faults(view: View<'_>, own: &SessionId) -> Vec<(Code, String)> {
+    let mut faults = Vec::new();
+    let mut note = |code: Code, message: String| faults.push((code, message));
+    for (path, wanted) in PARTS {
+        match view.tree.at(path).map(|part| part.kind()) {
+            Some(kind) if kind == *wanted => {}
+            Some(kind) => {
+                note(Code::BadDocument, format!("{} is {kind}, not {wanted}", path.join(".")));
+            }
+            None => note(Code::BadDocument, format!("{} is missing", path.join("."))),
+        }
+    }
+    if let Some(id) = view.tree.string_at(&["id"]).filter(|id| id != own.as_str()) {
+        note(Code::WrongPlace, format!("it says that it is {id:?}, in the place of {own}"));
+    }
+    for message in dangling(view) {
+        note(Code::UnknownReference, message);
+    }
+    faults
+}
+
+/// What a repair has noted in a row.
+fn mended(row: &TurnRow) -> Vec<(Code, String)> {
+    let mut notes = Vec::new();
+    let has = |key: &str| row.row.at(&[OWN, key]).is_some();
+    if has("lost") {
+        notes.push((Code::LostTurn, format!("turn {} is lost, and this says so", row.turn)));
+    }
+    if has("mended") {
+        notes.push((Code::LostTurn, format!("a part of turn {} was lost", row.turn)));
+    }
+    if has("also") {
+        let message = format!("turn {} has another record, which is kept in this one", row.turn);
+        notes.push((Code::TwinTurn, message));
+    }
+    notes
+}
+
+/// What is odd about the number of a change, and its place among the others.
+fn oddities(
+    change: &Change,
+    before: Option<&Change>,
+    turns: &BTreeSet<u64>,
+) -> Vec<(Code, String)> {
+    let Change { turn, named, kind, is_lost, .. } = change;
+    let mut notes = Vec::new();
+    let mut bad = |message: String| notes.push((Code::BadChange, message));
+    if kind.has_row() && !turns.contains(turn) {
+        bad(format!("a change of turn {turn}, which the log does not have"));
+    }
+    if let Some(named) = named.filter(|named| named != turn) {
+        bad(format!("a change of turn {turn} says that it is of turn {named}"));
+    }
+    match before {
+        None if *kind != ChangeKind::Base => {
+            bad("the changes do not begin with the whole document".to_owned());
+        }
+        None => {}
+        Some(before) if change.says_the_same(before) => {
+            bad(format!("a change of turn {turn} is there twice"));
+        }
+        Some(before) if *turn < before.turn + u64::from(kind.has_row()) => {
+            bad(format!("a change of turn {turn} comes after one of turn {}", before.turn));
+        }
+        Some(before) if *turn > before.turn + u64::from(kind.has_row()) => {
+            let last = if kind.has_row() { turn - 1 } else { *turn };
+            notes.push((Code::UnexplainedChange, silent(before.turn + 1, last)));
+        }
+        Some(_) => {}
+    }
+    if *is_lost {
+        notes.push((Code::LostTurn, format!("what turn {turn} changed was lost")));
+    }
+    notes
+}
+
+/// What is said of turns that have no change.
+fn silent(first: u64, last: u64) -> String {
+    match first == last {
+        true => format!("turn {first} does not say what it changed"),
+        false => format!("turns {first} to {last} do not say what they changed"),
     }
 }
 

@@ -13,6 +13,9 @@ use crate::names::FilePath;
 use crate::store::{Store, StoreError};
 use crate::tree::{Kind, Tree};
 
+/// The field of a row or a change in which a repair says what it did.
+pub(crate) const OWN: &str = "everturn";
+
 /// A row of the turn log.
 #[derive(Debug, Clone)]
 pub struct TurnRow {
@@ -37,15 +40,18 @@ pub(crate) enum ChangeKind {
     Settings,
     Actor,
     Undo,
+    /// What a repair found in the state that no other change tells.
+    Mended,
 }
 
 impl ChangeKind {
-    const ALL: [ChangeKind; 5] = [
+    const ALL: [ChangeKind; 6] = [
         ChangeKind::Base,
         ChangeKind::Turn,
         ChangeKind::Settings,
         ChangeKind::Actor,
         ChangeKind::Undo,
+        ChangeKind::Mended,
     ];
 
     pub(crate) fn as_str(self) -> &'static str {
@@ -55,6 +61,7 @@ impl ChangeKind {
             ChangeKind::Settings => "settings",
             ChangeKind::Actor => "actor",
             ChangeKind::Undo => "undo",
+            ChangeKind::Mended => "mended",
         }
     }
 
@@ -69,8 +76,12 @@ impl ChangeKind {
 pub(crate) struct Change {
     /// The last turn when it was done: its own, if it is one.
     pub(crate) turn: u64,
+    /// The number in its `turn_id`, if it has one.
+    pub(crate) named: Option<u64>,
     pub(crate) kind: ChangeKind,
     pub(crate) deltas: Vec<Delta>,
+    /// Whether a repair has put it in the place of one that was lost.
+    pub(crate) is_lost: bool,
     /// Where it begins and how long it is.
     pub(crate) span: (u64, u64),
 }
@@ -92,6 +103,14 @@ impl Change {
         let mut line = Tree::trusted(text.into(), 0..end).to_text(&Style::SPACED_ASCII);
         line.push('\n');
         line
+    }
+
+    /// Whether it is another copy of a change.
+    pub(crate) fn says_the_same(&self, other: &Change) -> bool {
+        self.turn == other.turn
+            && self.kind == other.kind
+            && self.deltas.len() == other.deltas.len()
+            && self.deltas.iter().zip(&other.deltas).all(|(a, b)| a.to_line() == b.to_line())
     }
 
     /// Takes the change back.
@@ -138,7 +157,10 @@ impl Record for Change {
         let deltas = deltas.ok_or("it has no deltas")?.children();
         let deltas: Result<Vec<Delta>, String> =
             deltas.iter().map(|(_, delta)| Delta::parse(&delta.to_line())).collect();
-        Ok(Change { turn, kind, deltas: deltas?, span: (place.offset, place.length) })
+        let named = tree.string_at(&["turn_id"]).and_then(|id| turn_number(&id));
+        let is_lost = tree.at(&[OWN, "lost"]).is_some();
+        let span = (place.offset, place.length);
+        Ok(Change { turn, named, kind, deltas: deltas?, is_lost, span })
     }
 }
 

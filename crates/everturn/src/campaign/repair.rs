@@ -1,21 +1,28 @@
 //! Putting a damaged campaign right: a plan first, then one commit that also keeps what was there before.
 
 mod rebuild;
+mod records;
+mod story;
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::check::faults;
 use super::error::CampaignError;
-use super::log::{Change, Record};
 use super::names::{CampaignFile, campaign_dir};
 use super::session::{Campaign, read_if_there};
 use super::stored::Stored;
-use crate::lines::{Item, Scan};
+use super::view::View;
+use crate::document::Style;
+use crate::finding::Severity;
 use crate::names::{FilePath, SessionId};
 use crate::repairs::{self, Action, Keeper};
-use crate::store::{Store, StoreError};
+use crate::store::{Store, trash_dir};
 use crate::tree::Tree;
+
+use records::Lines;
+use story::Story;
 
 /// One thing that a repair does.
 #[derive(Debug, Clone)]
@@ -38,11 +45,18 @@ pub struct Repair {
 
 /// What a repair would do.
 pub fn plan_repair(store: &Arc<dyn Store>, id: &SessionId) -> Result<Repair, CampaignError> {
+    plan(store, id, &trash_dir())
+}
+
+/// The same, if what was there before is kept in `kept`.
+fn plan(store: &Arc<dyn Store>, id: &SessionId, kept: &FilePath) -> Result<Repair, CampaignError> {
     let campaign = Campaign::open(Arc::clone(store), id)?;
+    let found = campaign.check()?;
     let mut mendings = Vec::new();
-    for file in [CampaignFile::Log, CampaignFile::Deltas] {
-        mendings.extend(mend_lines(&campaign, file)?);
+    if found.iter().all(|finding| finding.code.severity() == Severity::Warning) {
+        return Ok(Repair { mendings, kept: None });
     }
+    mendings.extend(files(&campaign, kept)?);
     for checkpoint in campaign.checkpoints()? {
         let file = checkpoint.path(&campaign.dir);
         let Some(before) = read_if_there(store, &file)? else { continue };
@@ -51,11 +65,7 @@ pub fn plan_repair(store: &Arc<dyn Store>, id: &SessionId) -> Result<Repair, Cam
             mendings.push(Mending { file, what, after: None });
         }
     }
-    if campaign.stored.is_none() {
-        let file = campaign.file(CampaignFile::Campaign);
-        let (bytes, what) = rebuild::document(&campaign)?;
-        mendings.push(Mending { file, what, after: Some(bytes) });
-    }
+    mendings.sort_by_key(|mending| mending.file == campaign.file(CampaignFile::Campaign));
     Ok(Repair { mendings, kept: None })
 }
 
@@ -67,7 +77,7 @@ pub fn repair(
 ) -> Result<Repair, CampaignError> {
     let trash = repairs::new_place(store, id, now)?;
     let writer = store.lock(&[campaign_dir(id), trash.clone()])?;
-    let mut repair = plan_repair(store, id)?;
+    let mut repair = plan(store, id, &trash)?;
     if repair.mendings.is_empty() {
         writer.release()?;
         return Ok(repair);
@@ -100,42 +110,81 @@ pub fn undo_repair(
     Ok(Repair { mendings: done.actions.into_iter().map(mending).collect(), kept: done.kept })
 }
 
-/// A log in which every record has its own line, and nothing else stands.
-fn mend_lines(campaign: &Campaign, file: CampaignFile) -> Result<Option<Mending>, CampaignError> {
-    let path = campaign.file(file);
-    let Some(before) = read_if_there(&campaign.store, &path)? else { return Ok(None) };
-    let failed = StoreError::io("read", &path);
-    let scan = Scan::new(before.as_slice(), path.clone()).largest_text(u64::MAX).forward();
-    let end = if before.windows(2).any(|pair| pair == b"\r\n") { "\r\n" } else { "\n" };
-    let (mut after, mut findings, mut dropped) = (String::new(), 0_usize, 0_usize);
-    for item in scan.map_err(failed)? {
-        match item.map_err(StoreError::io("read", &path))? {
-            Item::Finding(_) => findings += 1,
-            Item::Record(record) => {
-                let text = record.text().unwrap_or_default();
-                if file == CampaignFile::Deltas && !belongs(campaign, text) {
-                    dropped += 1;
-                    continue;
-                }
-                after.push_str(text);
-                after.push_str(end);
-            }
+/// The logs and the document as they should be, where that is not what they are.
+fn files(campaign: &Campaign, kept: &FilePath) -> Result<Vec<Mending>, CampaignError> {
+    let log = Lines::read(campaign, CampaignFile::Log)?;
+    let notes = Lines::read(campaign, CampaignFile::Deltas)?;
+    let changes = records::changes(&notes, &log);
+    let rows = records::rows(&log, &changes);
+    let (document, what) = document(campaign)?;
+    let has_changes = notes.before.is_some();
+    let aside = (rows.aside, changes.aside);
+    let story = story::tell(rows, changes, document, has_changes, kept)?;
+    let mut mendings = Vec::new();
+    let mut lines: Vec<String> = story.rows.by_turn.values().map(records::Row::line).collect();
+    mendings.extend(written(&log, &lines, told_rows(&story, aside.0)));
+    lines.clone_from(&story.lines);
+    mendings.extend(written(&notes, &lines, told_changes(aside.1)));
+    let file = campaign.file(CampaignFile::Campaign);
+    let after = match &campaign.stored {
+        Some(stored) if stored.tree.is_same(&story.document) && !repeats(stored, &file) => {
+            return Ok(mendings);
         }
-    }
-    if findings == 0 && dropped == 0 {
-        return Ok(None);
-    }
-    let what = match (findings, dropped) {
-        (_, 0) => "every record gets its own line, and what is none is taken away".to_owned(),
-        _ => format!("{dropped} changes of turns that the log does not have are taken away"),
+        Some(stored) if !repeats(stored, &file) => stored.with(story.document).bytes(),
+        _ => story.document.to_text(&Style::PRETTY_ASCII).into_bytes(),
     };
-    let after = Some(after.into_bytes()).filter(|after| !after.is_empty());
-    Ok(Some(Mending { file: path, what, after }))
+    mendings.push(Mending { file, what, after: Some(after) });
+    Ok(mendings)
 }
 
-/// Whether a change is of a turn that the log has.
-fn belongs(campaign: &Campaign, text: &str) -> bool {
-    let Ok(tree) = Tree::parse(text) else { return false };
-    let place = super::log::Place { line: None, offset: 0, length: 0 };
-    Change::parse(tree, place).is_ok_and(|change| change.turn <= campaign.turn)
+/// The document as it should be, as far as that does not depend on the logs, and what is done to it.
+fn document(campaign: &Campaign) -> Result<(Tree, String), CampaignError> {
+    let Some(stored) = &campaign.stored else { return rebuild::document(campaign) };
+    let is_sound = |tree: &Tree| faults(View::new(tree), &campaign.id).is_empty();
+    if !is_sound(&stored.tree) || repeats(stored, &campaign.file(CampaignFile::Campaign)) {
+        // What the rows alone tell is less than what is there.
+        let known = rebuild::known(campaign)?;
+        if let Some(known) = known.filter(|(tree, _)| is_sound(tree)) {
+            return Ok(known);
+        }
+    }
+    Ok((stored.tree.clone(), "it says what the last row and the changes say".to_owned()))
+}
+
+/// Whether an object of the document has a key twice.
+fn repeats(stored: &Stored, file: &FilePath) -> bool {
+    !stored.findings(file).is_empty()
+}
+
+/// What is done to a log, if anything is.
+fn written(log: &Lines, lines: &[String], what: String) -> Option<Mending> {
+    let after: String = lines.iter().flat_map(|line| [line.as_str(), log.end]).collect();
+    let after = after.into_bytes();
+    if after == log.before.as_deref().unwrap_or_default() {
+        return None;
+    }
+    let after = Some(after).filter(|after| !after.is_empty());
+    Some(Mending { file: log.file.clone(), what, after })
+}
+
+fn told_rows(story: &Story, aside: usize) -> String {
+    let mut what = "every row gets its own line, in the order of the turns".to_owned();
+    let mut add = |count: usize, text: &str| {
+        if count > 0 {
+            what.push_str(&format!("; {count} {text}"));
+        }
+    };
+    add(aside, "places with something that is no row, or one that is there twice, are moved out");
+    add(story.rows.mended, "damaged rows are put right");
+    add(story.corrected, "rows say what the state says");
+    add(story.lost, "turns that are lost get rows that say so");
+    what
+}
+
+fn told_changes(aside: usize) -> String {
+    let what = "the changes lead from turn to turn and to the document again";
+    match aside {
+        0 => what.to_owned(),
+        _ => format!("{what}; {aside} places with something else are moved out"),
+    }
 }

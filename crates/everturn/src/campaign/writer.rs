@@ -135,8 +135,19 @@ impl CampaignWriter {
         self.has_changes = store.stat(&campaign.file(CampaignFile::Deltas))?.is_some();
         self.checkpoints = campaign.checkpoints()?;
         self.recent.clear();
+        let mut last = None;
         for row in campaign.rows_back()?.take(RECENT) {
-            self.recent.push_front(row?.row);
+            let row = row?;
+            last = last.or(Some(row.turn));
+            self.recent.push_front(row.row);
+        }
+        // A log that was not there for a moment must not make the turns begin anew.
+        match last {
+            Some(last) => self.campaign.turn = last,
+            None if campaign.turn > 0 => {
+                return Err(CampaignError::damaged(&log, "it had turns when it was first read"));
+            }
+            None => {}
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::content::{Content, Elements};
 use super::error::ChatError;
 use super::index::id_hash;
 use super::log::ChatLog;
-use super::names::{Files, document_named, id_of};
+use super::names::{Files, chats_dir, document_named, id_of};
 use super::rewrite::duration;
 use super::shape::{HEAD, MESSAGE, SNAPSHOT, wrong};
 use super::survey::List;
@@ -25,7 +25,17 @@ pub(crate) fn is_document(store: &Arc<dyn Store>, file: &FilePath) -> Result<boo
         return Ok(false);
     }
     let bytes = store.read(file, 0..PEEK)?;
-    Ok(says_so(&bytes))
+    Ok(says_so(&bytes) || was_one(store, file, &bytes))
+}
+
+/// Whether a document that does not say so must have been a chat log: it is where they are, and has what they have.
+fn was_one(store: &Arc<dyn Store>, file: &FilePath, bytes: &[u8]) -> bool {
+    if !file.is_within(&chats_dir()) {
+        return false;
+    }
+    let has = |word: &[u8]| bytes.windows(word.len()).any(|part| part == word);
+    let journal = Files::of(file).ok().and_then(|files| store.stat(&files.journal).ok().flatten());
+    journal.is_some() || (has(b"\"messages\"") && has(b"\"session\""))
 }
 
 /// Whether a text has `"type": "chat-log"` in it.

@@ -20,6 +20,7 @@ use super::content::Mark;
 use super::error::ChatError;
 use super::index::id_hash;
 use super::survey::List;
+use crate::checksum::checksum;
 use crate::delta::Delta;
 use crate::finding::{Code, Finding};
 use crate::game::StoreSource;
@@ -141,6 +142,20 @@ impl Op {
     }
 }
 
+/// Whether a record of a journal says something.
+pub(crate) fn says_something(tree: &Tree) -> bool {
+    match tree.at(&["journal"]) {
+        Some(_) => Base::parse(tree).is_some(),
+        None => Op::parse(tree).is_ok(),
+    }
+}
+
+/// Whether a record of a journal adds something, and so does not speak of places in the document.
+pub(crate) fn adds(tree: &Tree) -> bool {
+    let op = tree.string_at(&["op"]);
+    op.is_some_and(|op| matches!(op.as_str(), "message" | "snapshot" | "head"))
+}
+
 /// A snapshot that the journal has.
 #[derive(Debug, Clone)]
 pub(crate) struct AddedSnapshot {
@@ -170,6 +185,8 @@ pub(crate) struct Overlay {
     /// When the last change was made.
     pub(crate) time: Option<String>,
     pub(crate) findings: Vec<Finding>,
+    /// Checksums of the lines of messages, by their places.
+    sums: HashMap<u64, u64>,
 }
 
 impl Overlay {
@@ -204,7 +221,9 @@ impl Overlay {
         match Op::parse(&tree) {
             Ok(op) => {
                 let time = tree.string_at(&["at"]);
-                self.note(op, span, time);
+                if let Some(op) = self.placed(file, record, op) {
+                    self.note(op, span, time);
+                }
             }
             Err(reason) => self.findings.push(Finding {
                 file: file.clone(),
@@ -214,6 +233,29 @@ impl Overlay {
                 message: format!("a line of the journal that says nothing: {reason}"),
             }),
         }
+    }
+
+    /// A message whose place another has comes after all others, unless it is the same one.
+    fn placed(&mut self, file: &FilePath, record: &Record, op: Op) -> Option<Op> {
+        let Op::Message { place, value } = op else { return Some(op) };
+        let sum = checksum(&[record.text().unwrap_or_default().as_bytes()]);
+        let mut note = |message: String| {
+            let (file, line, offset) = (file.clone(), record.line, Some(record.offset));
+            self.findings.push(Finding { file, line, offset, code: Code::DuplicateId, message });
+        };
+        let place = match self.sums.get(&place) {
+            None => place,
+            Some(other) if *other == sum => {
+                note(format!("message {place} is there already"));
+                return None;
+            }
+            Some(_) => {
+                note(format!("another message has the place {place}; this one comes after it"));
+                self.messages.keys().next_back().map_or(place, |last| last + 1)
+            }
+        };
+        self.sums.insert(place, sum);
+        Some(Op::Message { place, value })
     }
 
     fn begin(&mut self, file: &FilePath, record: &Record, tree: &Tree) {

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use crate::delta::{Delta, Path};
 use crate::tree::{Kind, Tree};
 
 /// What a value must be.
@@ -222,6 +223,55 @@ fn wrong_value(path: &str, value: &Tree, what: Type) -> Vec<String> {
         }
         Type::Texts | Type::Each(_) => expect(Kind::Array),
     }
+}
+
+/// The value with everything as the table says: what is wrong gets its default or, if the field need not be there,
+/// is left out. Nothing, if a field is needed that has no default.
+pub(crate) fn set_right(
+    tree: &Tree,
+    table: &[Field],
+    default: &dyn Fn(&str) -> Option<Tree>,
+) -> Option<Tree> {
+    let mut tree = tree.clone();
+    for field in table {
+        let way: Vec<&str> = field.path.split('.').collect();
+        let above = way.get(..way.len() - 1).unwrap_or_default();
+        if tree.at(above).is_none_or(|above| above.kind() != Kind::Object) {
+            continue;
+        }
+        let value = tree.at(&way).filter(|value| field.required || !value.is_null());
+        let is_wrong = match &value {
+            Some(value) => !wrong_value(field.path, value, field.what).is_empty(),
+            None => field.required,
+        };
+        if !is_wrong {
+            continue;
+        }
+        let path = Path::array(way.iter().copied());
+        let left = value.and_then(|value| good_elements(&value, field.what));
+        let change = match left.or_else(|| default(field.path)) {
+            Some(value) => Delta::set(path, value),
+            None if field.required => return None,
+            None => Delta::delete(path),
+        };
+        change.apply(&mut tree).ok()?;
+    }
+    Some(tree)
+}
+
+/// The elements of a list that are as they must be.
+fn good_elements(value: &Tree, what: Type) -> Option<Tree> {
+    if value.kind() != Kind::Array {
+        return None;
+    }
+    let is_good = |element: &Tree| match what {
+        Type::Texts => element.kind() == Kind::String,
+        Type::Each(table) => wrong(element, table).is_empty(),
+        _ => true,
+    };
+    let good = value.children().into_iter().map(|(_, element)| element).filter(is_good);
+    let text = format!("[{}]", good.map(|good| good.to_line()).collect::<Vec<_>>().join(","));
+    Tree::parse(text).ok()
 }
 
 /// Every field of a table with a value of a wrong type, for tests of what becomes of it.

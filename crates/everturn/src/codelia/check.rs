@@ -111,14 +111,31 @@ pub(super) fn check_session(
         }
         _ => {}
     }
-    if let Some(parent) = home.parent(&session.id)?
-        && !others.iter().any(|other| other.as_str() == parent)
-    {
-        let file = home.files.lineage(&session.id)?;
-        let message = format!("the session {parent:?}, from which it was made, is not there");
-        findings.push(about(&file, Code::MissingParent, message));
-    }
+    findings.extend(lineage(home, session, others)?);
     Ok((records, findings))
+}
+
+/// What is wrong with the file that says where a session comes from.
+fn lineage(
+    home: &Home,
+    session: &Session,
+    others: &BTreeSet<&SessionId>,
+) -> Result<Option<Finding>, CodeliaError> {
+    let file = home.files.lineage(&session.id)?;
+    Ok(match home.parent(&session.id) {
+        Ok(Some(parent)) if others.iter().any(|other| other.as_str() == parent) => None,
+        Ok(Some(parent)) => {
+            let message = format!("the session {parent:?}, from which it was made, is not there");
+            Some(about(&file, Code::MissingParent, message))
+        }
+        Ok(None) if home.store.stat(&file)?.is_some() => {
+            let message = "it does not say where the session comes from".to_owned();
+            Some(about(&file, Code::BadMetadata, message))
+        }
+        // What is no JSON says so by itself.
+        Ok(None) | Err(CodeliaError::Damaged { .. }) => None,
+        Err(error) => return Err(error),
+    })
 }
 
 /// Looks at the messages of a session, and at whether every call of a tool has its answer.

@@ -10,7 +10,7 @@ use super::fetch::Fetch;
 use super::record::{At, Draft, Look, Parent};
 use super::survey::{Seen, Survey, Surveyor, title};
 use super::weave::Forks;
-use super::{Fit, Format, glance};
+use super::{Fit, Format, Mending, glance};
 use crate::finding::Code;
 use crate::layout::LayoutError;
 use crate::names::{FilePath, Name};
@@ -328,6 +328,10 @@ impl Format for Aider {
     ) -> Result<Box<dyn Fetch>, LayoutError> {
         let file = files.first().cloned().unwrap_or_default();
         Ok(Box::new(Runs { store: Arc::clone(store), file }))
+    }
+
+    fn mending(&self, _file: &FilePath) -> Result<&'static Mending, &'static str> {
+        Err("its Markdown has no records")
     }
 
     fn id(&self, _record: &Tree) -> Option<String> {

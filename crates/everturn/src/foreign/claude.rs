@@ -7,7 +7,7 @@ use super::blocks::{block_text, content_text, count_at, price_at, spread_text, t
 use super::record::{Draft, Key, Look, Parent, Role};
 use super::survey::{Seen, Survey, Surveyor, is_object, title};
 use super::weave::{Forks, Placing};
-use super::{Fit, Format, Glance, glance};
+use super::{Fit, Format, Glance, Mending, glance, mend};
 use crate::finding::Code;
 use crate::layout::LayoutError;
 use crate::names::FilePath;
@@ -278,6 +278,10 @@ impl Format for ClaudeCode {
         let mut glance = glance::of_lines(store, &place.path, survey, look, names)?;
         glance.is_helper = place.id.starts_with("agent-");
         Ok(glance)
+    }
+
+    fn mending(&self, _file: &FilePath) -> Result<&'static Mending, &'static str> {
+        Ok(&mend::CLAUDE)
     }
 
     fn id(&self, record: &Tree) -> Option<String> {

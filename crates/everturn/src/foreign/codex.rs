@@ -9,7 +9,7 @@ use super::blocks::{block_text, content_text, count_at, time_at};
 use super::record::{Draft, Key, Look, Parent, Role};
 use super::survey::{DUPLICATES, Seen, Survey, Surveyor, is_object};
 use super::weave::Forks;
-use super::{Fit, Format, Glance, glance, stem};
+use super::{Fit, Format, Glance, Mending, glance, mend, stem};
 use crate::layout::LayoutError;
 use crate::names::FilePath;
 use crate::outline::text_at;
@@ -425,6 +425,10 @@ impl Format for Codex {
     fn glance(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Glance, LayoutError> {
         let survey = || self.survey(store, place);
         glance::of_lines(store, &place.path, survey, look, |_| None)
+    }
+
+    fn mending(&self, _file: &FilePath) -> Result<&'static Mending, &'static str> {
+        Ok(&mend::CODEX)
     }
 
     fn id(&self, record: &Tree) -> Option<String> {

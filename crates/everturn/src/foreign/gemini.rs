@@ -11,7 +11,7 @@ use super::element::{Whole, spans, without};
 use super::record::{At, Draft, Key, Look, Parent};
 use super::survey::{Seen, Survey, Surveyor, is_object, title};
 use super::weave::{Forks, Placing};
-use super::{Fit, Format, Glance, glance, stem};
+use super::{Fit, Format, Glance, Mending, glance, mend, stem};
 use crate::layout::LayoutError;
 use crate::names::FilePath;
 use crate::outline::text_at;
@@ -375,6 +375,13 @@ impl Format for GeminiCli {
         match name_of(&place.path).ends_with(".jsonl") {
             true => glance::of_lines(store, &place.path, survey, look, names),
             false => Ok(Glance::of(&survey()?)),
+        }
+    }
+
+    fn mending(&self, file: &FilePath) -> Result<&'static Mending, &'static str> {
+        match name_of(file).ends_with(".jsonl") {
+            true => Ok(&mend::GEMINI),
+            false => Err("it is one document, not lines"),
         }
     }
 

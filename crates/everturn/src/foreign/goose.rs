@@ -9,7 +9,7 @@ use super::fetch::{Fetch, Window};
 use super::record::{At, Draft, Look, Parent};
 use super::survey::{Seen, Survey, Surveyor, title};
 use super::weave::{Forks, Placing};
-use super::{Fit, Format, Glance, glance, stem};
+use super::{Fit, Format, Glance, Mending, glance, mend, stem};
 use crate::finding::{Code, Finding};
 use crate::layout::LayoutError;
 use crate::names::{FilePath, Name};
@@ -254,6 +254,13 @@ impl Format for Goose {
         match files.first().filter(|file| is_database(file)) {
             Some(file) => Ok(Box::new(Rows(Database::open(store, file)?))),
             None => Ok(Box::new(Window::new(store, files))),
+        }
+    }
+
+    fn mending(&self, file: &FilePath) -> Result<&'static Mending, &'static str> {
+        match database_of(file) {
+            None => Ok(&mend::GOOSE),
+            Some(_) => Err("it is part of a database, which SQLite mends"),
         }
     }
 

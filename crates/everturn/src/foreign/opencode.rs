@@ -10,7 +10,7 @@ use super::fetch::{Fetch, Window};
 use super::record::{At, Draft, Look, Parent, Role};
 use super::survey::{Seen, Survey, Surveyor, is_object, title};
 use super::weave::{Forks, Placing};
-use super::{Fit, Format, glance, stem};
+use super::{Fit, Format, Mending, glance, stem};
 use crate::disk::Kind as Entity;
 use crate::finding::{Code, Finding};
 use crate::layout::LayoutError;
@@ -417,6 +417,10 @@ impl Format for OpenCode {
 
     fn shown(&self, record: Tree) -> Tree {
         if record.at(&["messages"]).is_some() { without(&record, "messages") } else { record }
+    }
+
+    fn mending(&self, _file: &FilePath) -> Result<&'static Mending, &'static str> {
+        Err("its messages are documents of their own")
     }
 
     fn id(&self, record: &Tree) -> Option<String> {

@@ -6,7 +6,7 @@ use super::blocks::{any_time_at, block_text, content_text, count_at, price_at};
 use super::record::{Draft, Key, Look, Parent};
 use super::survey::{Seen, Survey, Surveyor, is_object, title};
 use super::weave::{Forks, Placing};
-use super::{Fit, Format, Glance, glance, stem};
+use super::{Fit, Format, Glance, Mending, glance, mend, stem};
 use crate::layout::LayoutError;
 use crate::names::FilePath;
 use crate::outline::{flag_at, text_at};
@@ -158,6 +158,10 @@ impl Format for Pi {
     fn glance(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Glance, LayoutError> {
         let survey = || self.survey(store, place);
         glance::of_lines(store, &place.path, survey, look, names)
+    }
+
+    fn mending(&self, _file: &FilePath) -> Result<&'static Mending, &'static str> {
+        Ok(&mend::PI)
     }
 
     fn id(&self, record: &Tree) -> Option<String> {

@@ -11,7 +11,7 @@ use super::element::spans;
 use super::record::{At, Draft, Look, Parent};
 use super::survey::{Seen, Survey, Surveyor};
 use super::weave::{Forks, Placing};
-use super::{Fit, Format, Glance, glance, stem};
+use super::{Fit, Format, Glance, Mending, glance, mend, stem};
 use crate::finding::Code;
 use crate::layout::LayoutError;
 use crate::names::FilePath;
@@ -159,6 +159,10 @@ impl Format for SillyTavern {
         let mut glance = glance::of_lines(store, &place.path, survey, look, |_| None)?;
         glance.title = Some(stem(&place.path));
         Ok(glance)
+    }
+
+    fn mending(&self, _file: &FilePath) -> Result<&'static Mending, &'static str> {
+        Ok(&mend::SILLYTAVERN)
     }
 
     fn id(&self, _record: &Tree) -> Option<String> {

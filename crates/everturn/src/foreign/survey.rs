@@ -39,6 +39,18 @@ pub(super) struct Survey {
     pub(super) remarks: Vec<Finding>,
     pub(super) counts: Counts,
     pub(super) usage: Option<Usage>,
+    pub(super) ills: Ills,
+}
+
+/// What would be otherwise in a mended copy of the session.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ills {
+    /// Records whose parent is not there, or that are in a circle, and whom they are read after.
+    pub(super) relinked: Vec<(u32, Option<u32>)>,
+    /// Records whose id another has, and that other one.
+    pub(super) twice: Vec<(u32, u32)>,
+    /// Calls that nobody answered, by the records that make them.
+    pub(super) unanswered: Vec<(u32, Key)>,
 }
 
 impl Survey {
@@ -218,10 +230,12 @@ impl Surveyor {
         id: &str,
     ) -> u32 {
         let number = self.add(seen, look, parent);
-        match self.ids.get(&Key::of(id)) {
-            Some(_) => {
+        match self.ids.get(&Key::of(id)).copied() {
+            Some(first) => {
                 self.remark(number, Code::DuplicateId, format!("the id {id:?} is there already"));
                 self.set_apart(number, DUPLICATES);
+                self.survey.ills.twice.push((number, first));
+                self.forget_calls(number, look);
             }
             None => drop(self.ids.insert(Key::of(id), number)),
         }
@@ -293,6 +307,19 @@ impl Surveyor {
         }
     }
 
+    /// Forgets what a second copy of a record calls or answers.
+    fn forget_calls(&mut self, number: u32, look: &Look) {
+        for call in look.drafts.iter().filter_map(|draft| draft.call.as_ref()) {
+            let (id, own) = match call {
+                Call::Made(id) => (id, &mut self.calls),
+                Call::Answered(id) => (id, &mut self.answers),
+            };
+            if let Some(open) = own.get_mut(&Key::of(id)) {
+                open.retain(|known| *known != number);
+            }
+        }
+    }
+
     /// Puts the records into lines. The main line ends at `tip`, if that is known.
     pub(super) fn finish(mut self, forks: Forks, tip: Option<u32>) -> Survey {
         let parents = self.parents();
@@ -310,6 +337,7 @@ impl Surveyor {
         for at in self.survey.woven.circles.clone() {
             let message = "its parents go round in a circle, and it is read as a beginning";
             self.repair(at, Code::DanglingParent, message.to_owned());
+            self.survey.ills.relinked.push((at, None));
         }
         self.report_calls();
         let records = self.survey.nodes.iter().filter(|node| !node.is_part);
@@ -349,17 +377,29 @@ impl Surveyor {
             let message =
                 "the record that it follows is not there; it is read after the one before";
             self.repair(number, Code::DanglingParent, message.to_owned());
+            let before = parents.get(number as usize).copied().flatten();
+            self.survey.ills.relinked.push((number, before));
         }
         parents
     }
 
     fn report_calls(&mut self) {
         let mut odd: Vec<(u32, &str)> = Vec::new();
-        let open = |of: &HashMap<Key, Vec<u32>>| of.values().flatten().copied().collect::<Vec<_>>();
-        let (calls, answers) = (open(&self.calls), open(&self.answers));
-        odd.extend(calls.into_iter().map(|at| (at, "a tool was called and never answered")));
-        odd.extend(answers.into_iter().map(|at| (at, "a tool answered that nobody called")));
+        // A record of which there is a newer version need not have an answer.
+        let stands = |at: &u32| {
+            let node = self.survey.nodes.get(*at as usize);
+            node.is_some_and(|node| !matches!(node.placing, Placing::Apart(_)))
+        };
+        for (key, calls) in &self.calls {
+            for &at in calls.iter().filter(|at| stands(at)) {
+                odd.push((at, "a tool was called and never answered"));
+                self.survey.ills.unanswered.push((at, *key));
+            }
+        }
+        let answers = self.answers.values().flatten().copied().filter(stands);
+        odd.extend(answers.map(|at| (at, "a tool answered that nobody called")));
         odd.sort_unstable();
+        self.survey.ills.unanswered.sort_unstable();
         for (number, message) in odd {
             self.remark(number, Code::OrphanCall, message.to_owned());
         }

@@ -1,15 +1,17 @@
 //! Repairs of a session: a plan that can be read first, then commits that keep every original.
 //!
 //! Lines that are no records leave the logs, snapshots and indexes that cannot be used leave the session, states
-//! and metadata are worked out anew. Turns are never renumbered, and what was lost is not made up: that is only
-//! reported. Whatever is changed or removed is kept in the trash, byte for byte, and
+//! and metadata are worked out anew. What was lost is not made up: a turn that is gone gets a line that says so, and
+//! keeps its number. Whatever is changed or removed is kept in the trash, byte for byte, and
 //! [`undo_repair`] puts it back.
 
+mod changes;
 mod logs;
 mod plan;
 mod replay;
 mod snapshots;
 mod states;
+mod turns;
 
 use std::sync::Arc;
 
@@ -23,8 +25,9 @@ use super::survey::{Facts, Place, Unreadable, survey};
 use crate::check::Watch;
 use crate::finding::Finding;
 use crate::names::{FilePath, SessionId};
+use crate::overlay::{Changes, Overlay};
 use crate::repairs::{self, Keeper};
-use crate::store::{Store, Writer};
+use crate::store::{Store, Writer, trash_dir};
 
 pub use crate::repairs::{Action, Repair};
 
@@ -32,10 +35,42 @@ use plan::Plan;
 
 /// Says what a repair would do, and does nothing.
 pub fn plan_repair(store: &Arc<dyn Store>, id: &SessionId) -> Result<Repair, GameError> {
+    let Prepared { actions, findings, .. } = prepare(store, id, &trash_dir())?;
+    Ok(Repair { actions, findings, kept: None })
+}
+
+/// What is known before anything is written.
+struct Prepared {
+    /// The session as it is once its logs are mended.
+    session: Session,
+    facts: Facts,
+    /// New contents of logs.
+    logs: Changes,
+    plan: Plan,
+    actions: Vec<Action>,
+    /// What is wrong with the session as it is now.
+    findings: Vec<Finding>,
+}
+
+fn prepare(store: &Arc<dyn Store>, id: &SessionId, kept: &FilePath) -> Result<Prepared, GameError> {
     let (place, session) = find_session(store, id)?;
     let (facts, findings) = look(&session, &place)?;
-    let actions = Plan::of(&session, &facts)?.actions(&session, &facts);
-    Ok(Repair { actions, findings, kept: None })
+    let logs::Mended { files, actions } = logs::mend(&session, &facts, kept)?;
+    let (session, facts) = if files.is_empty() {
+        (session, facts)
+    } else {
+        let (place, session) = find_session(&over(store, files.clone()), id)?;
+        let (facts, _) = look(&session, &place)?;
+        (session, facts)
+    };
+    let plan = Plan::of(&session, &facts)?;
+    let actions = plan.actions(&session, &facts, actions);
+    Ok(Prepared { session, facts, logs: files, plan, actions, findings })
+}
+
+/// The store as it will be.
+fn over(store: &Arc<dyn Store>, changes: Changes) -> Arc<dyn Store> {
+    Arc::new(Overlay::new(store, changes))
 }
 
 /// Repairs a session. If a file cannot be read, nothing is changed.
@@ -57,19 +92,23 @@ fn mend(
     writer: &dyn Writer,
     now: Timestamp,
 ) -> Result<Repair, GameError> {
-    let (place, session) = find_session(store, id)?;
-    let (facts, findings) = look(&session, &place)?;
-    let plan = Plan::of(&session, &facts)?;
-    let actions = plan.actions(&session, &facts);
+    let Prepared { session, facts, logs, plan, actions, findings } = prepare(store, id, trash)?;
     if actions.is_empty() {
         return Ok(Repair { actions, findings, kept: None });
     }
     let mut keeper = Keeper::new(store, writer, trash, id, &actions, now);
-    logs::mend(&session, &facts, &plan, &mut keeper)?;
+    for (file, bytes) in logs {
+        match bytes {
+            Some(bytes) => keeper.write(&file, bytes)?,
+            None => keeper.discard(&file),
+        }
+    }
+    for file in &plan.trash {
+        keeper.discard(file);
+    }
     snapshots::mend(&session, &facts, &plan, &mut keeper, now)?;
-    keeper.flush()?;
-    // States and metadata follow from what is there now, and are written together.
-    let (place, session) = find_session(store, id)?;
+    // States and metadata follow from what there will be then, and are written with it.
+    let (place, session) = find_session(&over(store, keeper.pending()), id)?;
     let (facts, _) = look(&session, &place)?;
     states::mend(&session, &place, &facts, &mut keeper, now)?;
     keeper.flush()?;

@@ -350,7 +350,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: &State, is_split: bool) {
-        assert_eq!(split(&Arc::from(text)).is_some(), is_split, "{text}");
+        assert_eq!(split(&Arc::new(text.to_owned())).is_some(), is_split, "{text}");
         let found = read(FILE, text.as_bytes().to_vec()).unwrap();
         assert!(found.state.is_same(expect), "{text}");
         assert_eq!((found.turn, found.reason, &*found.id), (200, Reason::Manual, "snapshot-0200"));

@@ -20,15 +20,15 @@ use super::files::Files;
 use super::form::Form;
 use super::log::Line;
 use super::meta::Meta;
-use super::names::{SnapshotFile, Status};
+use super::names::{Log, SnapshotFile, Status};
 use super::session::Session;
 use crate::check::{Checked, Watch};
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Severity};
 use crate::names::FilePath;
 use crate::tree::{Digest, Tree};
 
 pub(crate) use metadata::expected as expected_metadata;
-pub(crate) use tally::{Ids, Runs};
+pub(crate) use tally::{Ids, Runs, id_parts};
 
 /// What to do about files that cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +98,8 @@ pub(crate) struct Facts {
     /// The files that were looked at.
     pub(crate) covered: BTreeSet<FilePath>,
     pub(crate) checked: Checked,
+    /// Whether anything is wrong with the logs, or they do not lead to the states.
+    pub(crate) wrong_logs: bool,
     /// Logs that have something besides one record on each line.
     pub(crate) bad_logs: BTreeSet<FilePath>,
     pub(crate) good_snapshots: Vec<(SnapshotFile, FilePath)>,
@@ -116,6 +118,8 @@ pub(crate) struct Facts {
     /// Scenes whose files are missing, cannot be used, or do not follow from the changes.
     pub(crate) wrong_scenes: BTreeSet<String>,
     pub(crate) stale_indexes: Vec<FilePath>,
+    /// Documents in which an object has a key twice.
+    pub(crate) repeated: BTreeSet<FilePath>,
     pub(crate) wrong_metadata: bool,
     /// Whether documents of another session are here, so that this one must be a copy of that.
     pub(crate) other_session: Option<String>,
@@ -186,6 +190,10 @@ pub(crate) fn survey(
 
 impl Survey<'_> {
     fn report(&mut self, finding: Finding) {
+        let in_log = |log: Log| finding.file.is_within(&log.dir(&self.session.dir));
+        let differs = matches!(finding.code, Code::SnapshotDiffers | Code::StateDiffers);
+        let is_log = in_log(Log::Turns) || in_log(Log::Deltas);
+        self.facts.wrong_logs |= differs || is_log && finding.code.severity() == Severity::Finding;
         self.facts.checked.count(&finding);
         self.watch.finding(finding);
     }

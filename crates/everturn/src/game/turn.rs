@@ -12,6 +12,9 @@ use super::state::Scope;
 use crate::delta::{Delta, present, shared};
 use crate::tree::{Kind, Slice, Tree};
 
+/// The field of a turn or a change in which a repair says what it did.
+pub(crate) const OWN: &str = "everturn";
+
 /// A turn that is to be stored.
 ///
 /// ```
@@ -262,11 +265,31 @@ impl Turn {
             None => self.raw.string_at(&["narration"]),
         };
         if let Some(narration) = narration.filter(|text| !text.is_empty()) {
-            return narration;
+            return self.with_twins(narration);
         }
         let events = self.events();
         let told = events.iter().map(|event| event.description.as_str());
-        told.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+        let told = told.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
+        self.with_twins(told)
+    }
+
+    /// The text with that of other records of the same turn, which a repair has put into this one.
+    fn with_twins(&self, mut text: String) -> String {
+        let twins = match &self.raw.0 {
+            crate::tree::Node::Text(slice) if !slice.as_str().contains(OWN) => None,
+            _ => self.raw.at(&[OWN, "also"]),
+        };
+        for (_, twin) in twins.map(|twins| twins.children()).unwrap_or_default() {
+            let events = twin.at(&["events"]).map(|events| events.children()).unwrap_or_default();
+            let told = events.iter().map(|(_, event)| Event::of(event).description);
+            for told in twin.string_at(&["narration"]).into_iter().chain(told) {
+                if !told.is_empty() {
+                    text.push('\n');
+                    text.push_str(&told);
+                }
+            }
+        }
+        text
     }
 }
 

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::encoding::ProjectPath;
 use super::error::LinggenError;
 use super::messages::finding;
 use super::missions::missions;
 use super::names::{ProjectPart, SessionFile};
 use super::project::{about, read_project};
 use super::runs::runs;
-use super::session::{Session, SessionPlace};
+use super::session::{Meta, Session, SessionPlace};
 use crate::check::Watch;
 use crate::finding::{Code, Finding};
 use crate::marks;
@@ -46,12 +47,8 @@ impl Session {
         findings.append(&mut rows.findings);
         findings.extend(marks::findings(&self.store, &self.place().dir, records)?);
         let meta = self.file(SessionFile::Meta);
-        if let Some(values) = self.meta().map(|meta| meta.values()) {
-            for key in ["id", "title", "created_at"] {
-                if !values.contains_key(key) {
-                    findings.push(about(&meta, Code::BadMetadata, format!("it has no {key}")));
-                }
-            }
+        for what in self.meta().map(Meta::lacks).unwrap_or_default() {
+            findings.push(about(&meta, Code::BadMetadata, what));
         }
         match self.lineage() {
             Ok(lineage) => {
@@ -103,8 +100,13 @@ pub(crate) fn check_dir(
 pub(crate) fn is_project_dir(store: &Arc<dyn Store>, dir: &FilePath) -> Result<bool, LinggenError> {
     let above = dir.parent().and_then(|above| above.name());
     let projects = above.is_some_and(|above| above.as_str() == "projects");
-    Ok(projects && store.stat(&ProjectPart::Info.of(dir))?.is_some())
+    let has = |part: ProjectPart| Ok::<_, LinggenError>(store.stat(&part.of(dir))?.is_some());
+    Ok(projects && (has(ProjectPart::Info)? || has(ProjectPart::Sessions)?))
 }
+
+/// What to do about a directory of which nobody knows whose it is.
+const CLAIM: &str =
+    "`everturn project rehome PATH PATH` says it, or the program when it opens the project";
 
 /// What is wrong with a project, besides its sessions and with files that can be read.
 pub(crate) fn check_project(
@@ -114,17 +116,28 @@ pub(crate) fn check_project(
     let mut findings = Vec::new();
     let project = match read_project(store, dir) {
         Ok(project) => project,
-        // Documents that cannot be read are reported by themselves.
-        Err(LinggenError::Damaged { .. }) => return Ok(findings),
+        Err(LinggenError::Damaged { file, reason }) => {
+            // Documents that are no JSON are reported by themselves.
+            if super::stored::Stored::read(store, &file).is_ok() {
+                findings.push(about(&file, Code::BadMetadata, reason));
+            }
+            return Ok(findings);
+        }
         Err(error) => return Err(error),
     };
     let info = ProjectPart::Info.of(dir);
     let Some(path) = &project.path else {
-        findings.push(about(&info, Code::BadMetadata, "it does not say whose directory it is"));
+        let what = format!("nothing says whose directory this is; {CLAIM}");
+        findings.push(about(&info, Code::NoProject, what));
         return Ok(findings);
     };
+    if !project.is_at_home() {
+        let what = format!("it says {path}, which would have another directory; {CLAIM}");
+        findings.push(about(&info, Code::NoProject, what));
+    }
     let said = super::stored::Stored::read(store, &info)?.and_then(|info| info.string("path"));
-    if let Some(said) = said.filter(|said| said.trim_end_matches('/') != path.as_str()) {
+    let is_other = |said: &String| ProjectPath::parse(said).map_or(true, |said| said != *path);
+    if let Some(said) = said.filter(is_other) {
         let message =
             format!("another program wrote {said:?} here, but the directory belongs to {path}");
         findings.push(about(&info, Code::WrongPlace, message));

@@ -157,15 +157,7 @@ pub struct Row {
 impl Row {
     /// Why programs pass over this record, if they do.
     pub(crate) fn lacks(&self) -> Option<String> {
-        let Some(tree) = &self.tree else { return None };
-        if tree.kind() != Kind::Object {
-            return Some(format!("a message is an object, not {}", tree.kind()));
-        }
-        FIELDS.iter().find_map(|(key, kind)| match tree.at(&[key]).map(|value| value.kind()) {
-            Some(found) if found == *kind => None,
-            Some(found) => Some(format!("{key} is {found}, not {kind}")),
-            None => Some(format!("it has no {key}")),
-        })
+        lacking(self.tree.as_ref()?)
     }
 
     /// When it was said.
@@ -173,6 +165,18 @@ impl Row {
         let seconds = self.tree.as_ref()?.at(&["timestamp"])?.to_line().parse().ok()?;
         Timestamp::from_second(seconds).ok()
     }
+}
+
+/// Why programs pass over a record, if they do.
+pub(crate) fn lacking(tree: &Tree) -> Option<String> {
+    if tree.kind() != Kind::Object {
+        return Some(format!("a message is an object, not {}", tree.kind()));
+    }
+    FIELDS.iter().find_map(|(key, kind)| match tree.at(&[key]).map(|value| value.kind()) {
+        Some(found) if found == *kind => None,
+        Some(found) => Some(format!("{key} is {found}, not {kind}")),
+        None => Some(format!("it has no {key}")),
+    })
 }
 
 enum Content {

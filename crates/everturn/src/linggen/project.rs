@@ -37,6 +37,25 @@ pub struct Project {
     pub formerly: Vec<String>,
 }
 
+impl Project {
+    /// Whether its directory is one that its path, or one that it had before, is given.
+    pub(crate) fn is_at_home(&self) -> bool {
+        let dir = self.dir.name().map(|name| ProjectDir::parse(name.as_str()).encoded);
+        let Some(dir) = dir else { return true };
+        let formerly = self.formerly.iter().filter_map(|path| ProjectPath::parse(path).ok());
+        let mut paths = self.path.iter().cloned().chain(formerly);
+        paths.any(|path| is_encoded(&path, &dir))
+    }
+}
+
+/// Whether a path is encoded like this; other programs also encode a separator at its end.
+pub(crate) fn is_encoded(path: &ProjectPath, dir: &str) -> bool {
+    path.encoded().is_ok_and(|name| {
+        let name = name.as_str();
+        name == dir || dir.strip_suffix('-') == Some(name)
+    })
+}
+
 /// All projects of a home, and what is wrong with some of them.
 #[derive(Debug, Clone, Default)]
 pub struct Projects {
@@ -114,7 +133,7 @@ pub fn projects(store: &Arc<dyn Store>) -> Result<Projects, LinggenError> {
     Ok(found)
 }
 
-fn nameless(dir: FilePath) -> Project {
+pub(crate) fn nameless(dir: FilePath) -> Project {
     let name = dir.name().map(|name| name.to_string()).unwrap_or_default();
     Project { dir, path: None, name, opened: None, formerly: Vec::new() }
 }

@@ -134,6 +134,22 @@ impl Meta {
         Timestamp::from_second(self.yaml.integer("created_at")?).ok()
     }
 
+    /// What programs need that it does not say, in words.
+    pub(crate) fn lacks(&self) -> Vec<String> {
+        let mut lacks = Vec::new();
+        for key in ["id", "title", "created_at"] {
+            if !self.yaml.values().contains_key(key) {
+                lacks.push(format!("it has no {key}"));
+            } else if self.yaml.string(key).is_none() {
+                lacks.push(format!("its {key} is no text"));
+            } else if key == "created_at" && self.created().is_none() {
+                lacks.push("its created_at is no time".to_owned());
+            }
+        }
+        lacks.extend(self.yaml.repeated().iter().map(|key| format!("its {key} is there twice")));
+        lacks
+    }
+
     /// Everything it says, in the words of the file; newer programs say more than older ones.
     #[must_use]
     pub fn values(&self) -> &serde_json::Map<String, Value> {
@@ -237,7 +253,12 @@ impl Session {
         if let Some(time) = told.or_else(|| session_time(self.place.id.as_str())) {
             return Ok(Some(time));
         }
-        Ok(self.rows()?.next().transpose()?.and_then(|row| row.time()))
+        for row in self.rows()? {
+            if let Some(time) = row?.time() {
+                return Ok(Some(time));
+            }
+        }
+        Ok(None)
     }
 
     /// When its last message was said.

@@ -172,6 +172,39 @@ impl Yaml {
         Ok(())
     }
 
+    /// The keys that are there more than once; most programs refuse to read such a file.
+    #[must_use]
+    pub fn repeated(&self) -> Vec<&str> {
+        let is_first =
+            |at: usize, key: &str| self.fields.iter().position(|f| f.key == key) == Some(at);
+        let fields = self.fields.iter().enumerate();
+        let again = fields.filter(|(at, field)| !is_first(*at, &field.key));
+        again.map(|(_, field)| field.key.as_str()).collect()
+    }
+
+    /// Takes keys out that come again later, with the lines of their values.
+    pub(crate) fn without_repeats(&self) -> Option<Yaml> {
+        if self.repeated().is_empty() {
+            return Some(self.clone());
+        }
+        let start = |field: &Field| {
+            let before = self.text.get(..field.key_end).unwrap_or_default();
+            before.rfind('\n').map_or(0, |at| at + 1)
+        };
+        let starts: Vec<usize> = self.fields.iter().map(start).collect();
+        let ends = starts.iter().copied().skip(1).chain([self.text.len()]);
+        let mut text = self.text.get(..*starts.first()?)?.to_owned();
+        for (at, (field, (start, end))) in
+            self.fields.iter().zip(starts.iter().zip(ends)).enumerate()
+        {
+            if self.fields.iter().skip(at + 1).all(|later| later.key != field.key) {
+                text.push_str(self.text.get(*start..end)?);
+            }
+        }
+        let once = Yaml::parse(&text).ok()?;
+        (once.values == self.values && once.repeated().is_empty()).then_some(once)
+    }
+
     /// A line to be put at `end`, with the line ends that the file has.
     fn new_line(&self, end: usize, line: &str) -> String {
         let line_end = if self.text.contains("\r\n") { "\r\n" } else { "\n" };
@@ -195,6 +228,20 @@ mod tests {
         let yaml = Yaml::parse(text).unwrap();
         assert_eq!(Value::Object(yaml.values().clone()), expect, "{text:?}");
         assert_eq!(yaml.text(), text);
+    }
+
+    #[test]
+    fn keys_that_are_there_twice_are_told_and_taken_out() {
+        let check = |text: &str, repeated: &[&str], once: Option<&str>| {
+            let yaml = Yaml::parse(text).unwrap();
+            assert_eq!(yaml.repeated(), repeated, "{text:?}");
+            let found = yaml.without_repeats();
+            assert_eq!(found.as_ref().map(Yaml::text), once, "{text:?}");
+        };
+        check("a: 1\nb: 2\n", &[], Some("a: 1\nb: 2\n"));
+        check("# c\na: 1\nb:\n- x\na: 2\n", &["a"], Some("# c\nb:\n- x\na: 2\n"));
+        check("a:\n  z: 1\na: 1\na: 2", &["a", "a"], Some("a: 2"));
+        check("{a: 1, a: 2}", &["a"], None);
     }
 
     #[test]

@@ -232,12 +232,14 @@ fn a_document_of_the_old_form_that_makes_no_sense_is_found() {
     {
         put(&store, "sessions/state/old.json", text);
         assert_eq!(codes(dir.path()), [("sessions/state/old.json".to_owned(), code)], "{text}");
-        // Beside a log it is in nobody's way.
+        // Beside a log it is in nobody's way, and a repair moves it away.
         put(&store, "sessions/state/one.json", text);
         let place = Place { id: "one".to_owned(), path: path(LOG) };
-        assert!(
-            codelia().repair(&store, &place, Repairing::Plan, at(1)).unwrap().actions.is_empty()
-        );
+        let done = codelia().repair(&store, &place, Repairing::Mend, at(1)).unwrap();
+        assert_eq!(done.actions.len(), 1, "{:?}", done.actions);
+        assert_eq!(codes(dir.path()), [("sessions/state/old.json".to_owned(), code)], "{text}");
+        codelia().repair(&store, &place, Repairing::TakeBack, at(2)).unwrap();
+        assert_eq!(read(&store, "sessions/state/one.json"), text);
         put(&store, "sessions/state/one.json", "{\"messages\":[]}");
     }
 }

@@ -5,58 +5,10 @@ use everturn::layout::Reader;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::records::{SESSION, answers, block, calls, chained, file, progress, says, user};
 use crate::support::{
     codes, counts, layout, lines, open, reached, sorted, store, strands, told, told_along,
 };
-
-const SESSION: &str = "3f0c9a52-6b1e-4c58-9d3a-0e7a11223344";
-
-fn file() -> String {
-    format!("projects/-srv-app/{SESSION}.jsonl")
-}
-
-/// A record of the chain.
-fn chained(kind: &str, id: &str, parent: &str, more: Value) -> Value {
-    let mut record = json!({
-        "parentUuid": (!parent.is_empty()).then_some(parent), "isSidechain": false,
-        "userType": "external", "cwd": "/srv/app", "sessionId": SESSION, "version": "2.0.1",
-        "type": kind, "uuid": id, "timestamp": "2026-01-01T10:00:00.000Z",
-    });
-    let fields = record.as_object_mut().unwrap();
-    fields.extend(more.as_object().unwrap().clone());
-    record
-}
-
-pub(crate) fn user(id: &str, parent: &str, text: &str) -> Value {
-    chained("user", id, parent, json!({"message": {"role": "user", "content": text}}))
-}
-
-fn block(id: &str, parent: &str, message: &str, block: &Value, output: u64) -> Value {
-    let usage = json!({"input_tokens": 10, "output_tokens": output,
-        "cache_creation_input_tokens": 5, "cache_read_input_tokens": 100});
-    let message = json!({"id": message, "type": "message", "role": "assistant", "model": "opus",
-        "content": [block], "stop_reason": null, "usage": usage});
-    chained("assistant", id, parent, json!({"message": message, "requestId": "req"}))
-}
-
-pub(crate) fn says(id: &str, parent: &str, text: &str) -> Value {
-    block(id, parent, &format!("msg-{id}"), &json!({"type": "text", "text": text}), 20)
-}
-
-fn calls(id: &str, parent: &str, call: &str) -> Value {
-    let call = json!({"type": "tool_use", "id": call, "name": "Bash", "input": {"command": "ls"}});
-    block(id, parent, &format!("msg-{id}"), &call, 20)
-}
-
-fn answers(id: &str, parent: &str, call: &str) -> Value {
-    let content = json!([{"type": "tool_result", "tool_use_id": call, "content": "a.txt"}]);
-    let message = json!({"role": "user", "content": content});
-    chained("user", id, parent, json!({"message": message, "toolUseResult": {"stdout": "a.txt"}}))
-}
-
-fn progress(id: &str, parent: &str) -> Value {
-    chained("progress", id, parent, json!({"data": {"type": "hook_progress"}, "toolUseID": "t"}))
-}
 
 fn read(records: &[Value]) -> Box<dyn Reader> {
     let reader = open("claude-code", &file(), &lines(records));

@@ -1,24 +1,13 @@
 //! Files that were cut, glued and overwritten.
 
 use everturn::layout::Reader;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::claude::{says, user};
+use crate::records::{FILE, files, talk};
 use crate::support::{codes, counts, entries, lines, open, told};
-
-const FILE: &str = "3f0c9a52-6b1e-4c58-9d3a-0e7a11223344.jsonl";
 
 fn read(bytes: &[u8]) -> Box<dyn Reader> {
     open("claude-code", FILE, bytes)
-}
-
-fn talk() -> Vec<Value> {
-    vec![
-        user("u1", "", "One."),
-        says("a1", "u1", "First."),
-        user("u2", "a1", "Two."),
-        says("a2", "u2", "Second."),
-    ]
 }
 
 #[test]
@@ -105,61 +94,6 @@ fn deep_and_odd_values_are_kept_as_they_are() {
     assert!(told(&*reader)[0].starts_with("1 user: half \u{fffd}"));
     let raw = entries(&*reader, 1, 1)[0].raw.to_line();
     assert!(raw.contains("\\ud800") && raw.contains(&deep));
-}
-
-/// Three records of every program that writes lines.
-fn files() -> Vec<(&'static str, &'static str, Vec<Value>)> {
-    let codex = |kind: &str, payload: Value| json!({"timestamp": "2026-01-01T10:00:00Z", "type": kind, "payload": payload});
-    let said = |text: &str| {
-        codex(
-            "response_item",
-            json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}),
-        )
-    };
-    let gemini = |id: &str| json!({"id": id, "type": "user", "content": "Hi", "timestamp": "2026-01-01T10:00:00Z"});
-    let tavern = |text: &str| json!({"name": "Ana", "is_user": true, "send_date": 1_685_631_845_000_i64, "mes": text});
-    let pi = |id: &str, parent: Option<&str>| json!({"type": "message", "id": id, "parentId": parent, "message": {"role": "user", "content": "Hi"}});
-    let goose = |text: &str| json!({"role": "user", "created": 1_767_261_600, "content": [{"type": "text", "text": text}]});
-    vec![
-        ("claude-code", FILE, talk()[..3].to_vec()),
-        (
-            "codex",
-            "rollout-1.jsonl",
-            vec![codex("session_meta", json!({"id": "x"})), said("One."), said("Two.")],
-        ),
-        (
-            "gemini-cli",
-            "session-1.jsonl",
-            vec![
-                json!({"sessionId": "g", "startTime": "2026-01-01T10:00:00Z"}),
-                gemini("m1"),
-                gemini("m2"),
-            ],
-        ),
-        (
-            "sillytavern",
-            "chat.jsonl",
-            vec![json!({"chat_metadata": {}}), tavern("One."), tavern("Two.")],
-        ),
-        (
-            "pi",
-            "2026_x.jsonl",
-            vec![
-                json!({"type": "session", "id": "x", "cwd": "/srv/app"}),
-                pi("a1", None),
-                pi("a2", Some("a1")),
-            ],
-        ),
-        (
-            "goose",
-            "g.jsonl",
-            vec![
-                json!({"description": "G", "working_dir": "/srv/app"}),
-                goose("One."),
-                goose("Two."),
-            ],
-        ),
-    ]
 }
 
 #[test]

@@ -4,6 +4,9 @@
 #![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
 #![expect(clippy::needless_pass_by_value, reason = "records are written down where they are used")]
 
+#[path = "../common/records.rs"]
+mod records;
+
 mod aider;
 mod claude;
 mod codex;
@@ -11,6 +14,7 @@ mod convert;
 mod damage;
 mod gemini;
 mod goose;
+mod mend;
 mod only_read;
 mod opencode;
 mod pi;

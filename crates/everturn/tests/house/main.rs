@@ -7,9 +7,10 @@
 
 #[path = "../common/crashes.rs"]
 mod crashes;
+#[path = "../common/kinds.rs"]
+mod kinds;
 
 mod crash;
-mod kinds;
 mod retention;
 mod scrub;
 mod seal;

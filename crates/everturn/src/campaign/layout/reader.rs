@@ -143,6 +143,10 @@ fn entries(row: &TurnRow, before: u64) -> Vec<Entry> {
         add(&tool, Kind::ToolResult, text, call);
     }
     add(NARRATOR, Kind::Narrator, said(tree, "assistant_text"), tree.clone());
+    for (_, twin) in list(&[log::OWN, "also"]) {
+        add(&actor, Kind::User, said(&twin, "user_input"), twin.clone());
+        add(NARRATOR, Kind::Narrator, said(&twin, "assistant_text"), twin);
+    }
     entries
 }
 

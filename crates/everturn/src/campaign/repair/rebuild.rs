@@ -12,46 +12,47 @@ use crate::campaign::stored::Stored;
 use crate::campaign::summary::{characters, disagreement};
 use crate::campaign::view::View;
 use crate::campaign::{NewCampaign, new_actor};
-use crate::document::Style;
 use crate::tree::Tree;
 
 /// The document, and what it was made from.
-pub(super) fn document(campaign: &Campaign) -> Result<(Vec<u8>, String), CampaignError> {
+pub(super) fn document(campaign: &Campaign) -> Result<(Tree, String), CampaignError> {
+    if let Some(known) = known(campaign)? {
+        return Ok(known);
+    }
+    let Some(last) = campaign.last_row()? else {
+        let file = campaign.file(super::CampaignFile::Campaign);
+        let reason = "there are no rows, changes or checkpoints from which it could be restored";
+        return Err(CampaignError::damaged(&file, reason));
+    };
+    let state = from_rows(campaign, &last.row)?;
+    let what = format!(
+        "it is put together from the rows of the log; of settings, goal and map only what {} says is known",
+        turn_id(last.turn)
+    );
+    Ok((state, what))
+}
+
+/// The document by a checkpoint or by the changes, if they lead to it.
+pub(super) fn known(campaign: &Campaign) -> Result<Option<(Tree, String)>, CampaignError> {
     let mut changes = Vec::new();
     for change in campaign.changes()? {
         changes.push(change?);
     }
-    let last = campaign.last_row()?;
     let found = match from_checkpoint(campaign, &changes)? {
         None => from_base(&changes),
         found => found,
     };
-    let Some((state, mut what)) = found else {
-        let Some(last) = last else {
-            let file = campaign.file(super::CampaignFile::Campaign);
-            let reason =
-                "there are no rows, changes or checkpoints from which it could be restored";
-            return Err(CampaignError::damaged(&file, reason));
-        };
-        let state = from_rows(campaign, &last.row)?;
-        let what = format!(
-            "it is put together from the rows of the log; of settings, goal and map only what {} says is known",
-            turn_id(last.turn)
-        );
-        return Ok((text(&state), what));
-    };
-    let mut state = state;
-    if let Some(last) = last
+    let Some((mut state, mut what)) = found else { return Ok(None) };
+    if let Some(last) = campaign.last_row()?
         && disagreement(View::new(&state), &last.row).is_some()
     {
         state = overlay(state, &last.row)?;
         what.push_str(&format!(", with what {} says about the characters", turn_id(last.turn)));
     }
-    Ok((text(&state), what))
-}
-
-fn text(state: &Tree) -> Vec<u8> {
-    state.to_text(&Style::PRETTY_ASCII).into_bytes()
+    // The changes of a branch began under the id of another campaign.
+    let mut draft = Draft::new(state);
+    draft.set(&["id"], campaign.id.as_str())?;
+    Ok(Some((draft.into_parts().0, what)))
 }
 
 /// The newest checkpoint from which the changes lead to the end.

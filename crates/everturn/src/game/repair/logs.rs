@@ -1,70 +1,196 @@
-//! Logs in which every line is one record again.
+//! Logs in which every line is one record again, in the order of the turns, and none is missing.
 
-use super::plan::{Plan, current_turns};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::changes::{self, Noted};
+use super::plan::LARGEST_LOG;
+use super::turns::{self, Told};
 use crate::game::error::GameError;
+use crate::game::form::Form;
+use crate::game::names::{Log, LogFile};
 use crate::game::session::Session;
 use crate::game::survey::Facts;
-use crate::repairs::{Keeper, own_lines};
+use crate::lines::{Item, Scan};
+use crate::names::FilePath;
+use crate::overlay::Changes;
+use crate::repairs::{Action, line_end, own_lines, salvage};
+use crate::store::{StoreError, read_if_there};
 
-pub(super) fn mend(
-    session: &Session,
-    facts: &Facts,
-    plan: &Plan,
-    keeper: &mut Keeper<'_>,
-) -> Result<(), GameError> {
-    for path in &plan.logs {
-        let Some(bytes) = keeper.content(path)? else { continue };
-        keeper.write(path, own_lines(path, &bytes)?)?;
-    }
-    for path in &plan.trash {
-        keeper.discard(path);
-    }
-    if let Some((first, last)) = plan.lost {
-        let path = current_turns(session, facts.recount.last().unwrap_or(0) + 1)?;
-        let mut bytes = keeper.content(&path)?.unwrap_or_default();
-        if bytes.last().is_some_and(|last| *last != b'\n') {
-            bytes.push(b'\n');
-        }
-        bytes.extend_from_slice(lost_turns(session, facts, first, last)?.as_bytes());
-        keeper.write(&path, bytes)?;
-    }
-    Ok(())
+/// What becomes of the logs.
+#[derive(Default)]
+pub(super) struct Mended {
+    pub(super) files: Changes,
+    pub(super) actions: Vec<Action>,
 }
 
-/// Lines for turns of which only the changes are left, with the events that the changes name.
-fn lost_turns(
+/// A record as it stands in a log.
+pub(super) struct Found<R> {
+    pub(super) record: R,
+    pub(super) text: String,
+    /// Which of the files has it.
+    pub(super) file: usize,
+}
+
+/// A line that is to be written: its turn, its text, and the file it comes from.
+pub(super) struct Line {
+    pub(super) turn: u64,
+    pub(super) text: String,
+    pub(super) file: Option<usize>,
+}
+
+/// Mends both logs of a session. `kept` is where the damaged files are kept.
+pub(super) fn mend(session: &Session, facts: &Facts, kept: &FilePath) -> Result<Mended, GameError> {
+    let mut mended = Mended::default();
+    if session.form == Form::Program {
+        for path in &facts.bad_logs {
+            if session.store.stat(path)?.is_some_and(|stat| stat.len > LARGEST_LOG) {
+                continue;
+            }
+            let Some(bytes) = read_if_there(&session.store, path)? else { continue };
+            mended.files.insert(path.clone(), Some(own_lines(path, &bytes)?));
+            let what =
+                "lines that are no records are moved out, and each record gets a line of its own";
+            mended.actions.push(Action { file: path.clone(), what: what.to_owned() });
+        }
+        return Ok(mended);
+    }
+    if !facts.wrong_logs && super::plan::lost(facts).is_none() {
+        return Ok(mended);
+    }
+    let files = session.files()?;
+    let (mut size, mut all) = (0, Vec::new());
+    all.extend(files.turns.iter().chain(&files.deltas));
+    for (_, path) in all {
+        size += session.store.stat(path)?.map_or(0, |stat| stat.len);
+    }
+    if size > LARGEST_LOG {
+        return Ok(mended);
+    }
+    let turns = read(session, &files.turns, crate::game::turn::Turn::parse)?;
+    let notes = read(session, &files.deltas, crate::game::changes::Change::parse)?;
+    let noted: Vec<Noted> = changes::settle(notes, &|turn| session.turn >= turn);
+    let told: BTreeMap<u64, Told> = turns::settle(session, turns, &noted);
+    let told = turns::fill(session, facts, told, &noted, kept);
+    let turn_lines = told.iter().map(|(turn, told)| told.line(*turn)).collect();
+    let change_lines = changes::follow(session, facts, noted, &told)?;
+    mended.write(session, Log::Turns, &files.turns, turn_lines)?;
+    mended.write(session, Log::Deltas, &files.deltas, change_lines)?;
+    mended.tell(&told);
+    Ok(mended)
+}
+
+/// The records of a log that are what they should be.
+fn read<R>(
     session: &Session,
-    facts: &Facts,
-    first: u64,
-    last: u64,
-) -> Result<String, GameError> {
-    let mut events: std::collections::BTreeMap<u64, (Vec<String>, Option<i64>)> =
-        Default::default();
-    for change in session.changes(first, last)? {
-        let change = change?;
-        let (ids, time) = events.entry(change.turn).or_default();
-        *time = time.or(change.time);
-        if let Some(event) = change.event.filter(|event| !ids.contains(event)) {
-            ids.push(event);
+    files: &[(LogFile, FilePath)],
+    parse: fn(&crate::tree::Slice) -> Result<R, String>,
+) -> Result<Vec<Found<R>>, GameError> {
+    let mut found = Vec::new();
+    for (file, (_, path)) in files.iter().enumerate() {
+        let bytes = session.store.read(path, 0..u64::MAX)?;
+        let parsed = |text: &str| parse(&crate::tree::Slice::whole(text)).ok();
+        let is_record = |tree: &crate::tree::Tree| parsed(&tree.to_line()).is_some();
+        for text in salvage(path, &bytes, is_record)?.texts {
+            if let Some(record) = parsed(&text) {
+                found.push(Found { record, text, file });
+            }
         }
     }
-    let mut out = String::new();
-    for turn in first..=last {
-        let (ids, time) = events.remove(&turn).unwrap_or_default();
-        let event = |id: &String| {
-            serde_json::json!({
-                "eventId": id, "type": "lost",
-                "description": "What happened here was lost; what it changed is still there.",
-            })
-        };
-        let line = serde_json::json!({
-            "turnId": turn, "sceneId": facts.recount.scene, "actor": "system", "timestamp": time,
-            "gameTime": facts.recount.game_time.as_ref().and_then(|time| time.to_value().ok()),
-            "actions": [], "events": ids.iter().map(event).collect::<Vec<_>>(),
-            "stateChanges": [{"type": "lost"}],
-        });
-        out.push_str(&line.to_string());
-        out.push('\n');
+    Ok(found)
+}
+
+/// Whether a file is about a turn, going by its name.
+fn covers(file: LogFile, closed: u64, turn: u64) -> bool {
+    match (file.first, file.last) {
+        (Some(first), Some(last)) => (first..=last).contains(&turn),
+        (Some(first), None) => turn >= first,
+        (None, _) => turn > closed,
     }
-    Ok(out)
+}
+
+impl Mended {
+    /// Divides lines among the files of a log. Turns that no file is about get one of their own.
+    fn write(
+        &mut self,
+        session: &Session,
+        log: Log,
+        files: &[(LogFile, FilePath)],
+        lines: Vec<Line>,
+    ) -> Result<(), GameError> {
+        let closed = files.iter().filter_map(|(file, _)| file.last).max().unwrap_or(0);
+        let is_open = files.iter().any(|(file, _)| file.last.is_none());
+        let mut contents: BTreeMap<FilePath, Vec<String>> =
+            files.iter().map(|(_, path)| (path.clone(), Vec::new())).collect();
+        let mut homeless: Vec<Line> = Vec::new();
+        for line in lines {
+            let own = line.file.and_then(|file| files.get(file));
+            let own = own.filter(|(file, _)| covers(*file, closed, line.turn));
+            let other = || files.iter().find(|(file, _)| covers(*file, closed, line.turn));
+            let stays = || line.file.and_then(|file| files.get(file));
+            match own.or_else(other).or_else(stays) {
+                Some((_, path)) => contents.entry(path.clone()).or_default().push(line.text),
+                None => homeless.push(line),
+            }
+        }
+        let turns: BTreeSet<u64> = homeless.iter().map(|line| line.turn).collect();
+        let mut runs: Vec<(u64, u64)> = Vec::new();
+        for turn in turns {
+            match runs.last_mut() {
+                Some((_, last)) if *last + 1 == turn => *last = turn,
+                _ => runs.push((turn, turn)),
+            }
+        }
+        for line in homeless {
+            let run = runs.iter().find(|(first, last)| (first..=last).contains(&&line.turn));
+            let (first, last) = run.copied().unwrap_or((line.turn, line.turn));
+            let file = match log {
+                Log::Turns if is_open || last <= closed => LogFile::closed(first, last),
+                _ => LogFile::current(log, first),
+            };
+            contents.entry(file.path(log, &session.dir)).or_default().push(line.text);
+        }
+        for (path, lines) in contents {
+            let before = read_if_there(&session.store, &path)?.unwrap_or_default();
+            let end = line_end(&before);
+            let after: String = lines.iter().flat_map(|line| [line.as_str(), end]).collect();
+            // What stands between records and is none of them is no reason to write a file anew.
+            if own_lines(&path, &before)? == after.as_bytes() && is_tidy(&path, &before)? {
+                continue;
+            }
+            let what = "what is no record, or is there twice, is moved out, and each record gets a line of its own, in the order of the turns";
+            self.actions.push(Action { file: path.clone(), what: what.to_owned() });
+            let after = Some(after.into_bytes()).filter(|after| !after.is_empty());
+            self.files.insert(path, after);
+        }
+        Ok(())
+    }
+
+    /// Says which turns are lost.
+    fn tell(&mut self, told: &BTreeMap<u64, Told>) {
+        let Some(first) = self.actions.first().map(|action| action.file.clone()) else { return };
+        let lost: Vec<u64> =
+            told.iter().filter(|(_, told)| told.is_new_filler()).map(|(turn, _)| *turn).collect();
+        let which = match lost.as_slice() {
+            [] => return,
+            [turn] => format!("turn {turn}, which is lost, gets a line that says so"),
+            [first, .., last] => {
+                format!(
+                    "{} turns that are lost, from {first} to {last}, get lines that say so",
+                    lost.len()
+                )
+            }
+        };
+        self.actions.push(Action { file: first, what: which });
+    }
+}
+
+/// Whether every line of a log is one record.
+fn is_tidy(path: &FilePath, bytes: &[u8]) -> Result<bool, StoreError> {
+    let scan = Scan::new(bytes, path.clone()).largest_text(0).forward();
+    for item in scan.map_err(StoreError::io("read", path))? {
+        if let Item::Finding(_) = item.map_err(StoreError::io("read", path))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

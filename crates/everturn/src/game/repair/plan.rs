@@ -5,17 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Action;
 use crate::game::error::GameError;
 use crate::game::form::Form;
-use crate::game::names::{Document, Log, LogFile, SnapshotFile, scene_path};
+use crate::game::names::{Document, SnapshotFile, scene_path};
 use crate::game::session::Session;
 use crate::game::survey::Facts;
 use crate::game::writer::SNAPSHOT_TURNS;
 use crate::names::{FilePath, SceneId};
+use crate::repairs::order::MOST_LOST;
 
 /// Logs that are longer than this are not rewritten: they and their copy must fit into one commit.
 pub(super) const LARGEST_LOG: u64 = 256 << 20;
-
-/// The most turns for which lines are made.
-const MOST_LOST: u64 = 10_000;
 
 /// What a snapshot is written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,11 +27,6 @@ pub(super) enum Fresh {
 /// What is to be done.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    pub(super) logs: BTreeSet<FilePath>,
-    /// Logs that should be rewritten and are too large for that.
-    too_large: Vec<FilePath>,
-    /// Turns of which only the changes are left: the first and the last.
-    pub(super) lost: Option<(u64, u64)>,
     /// Files that leave the session.
     pub(super) trash: BTreeSet<FilePath>,
     /// Turns of which snapshots are written.
@@ -44,14 +37,6 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn of(session: &Session, facts: &Facts) -> Result<Plan, GameError> {
         let mut plan = Plan::default();
-        for path in &facts.bad_logs {
-            let len = session.store.stat(path)?.map_or(0, |stat| stat.len);
-            if len > LARGEST_LOG {
-                plan.too_large.push(path.clone());
-            } else {
-                plan.logs.insert(path.clone());
-            }
-        }
         plan.trash.extend(facts.bad_snapshots.iter().cloned());
         plan.trash.extend(facts.stale_indexes.iter().cloned());
         if session.form == Form::Program {
@@ -60,31 +45,21 @@ impl Plan {
             }
             return Ok(plan);
         }
-        plan.lost = lost(facts);
-        plan.fresh = fresh(session, facts, plan.lost.map(|(_, last)| last));
+        plan.fresh = fresh(session, facts);
         plan.scenes.clone_from(&facts.wrong_scenes);
         Ok(plan)
     }
 
-    /// The same in words.
-    pub(super) fn actions(&self, session: &Session, facts: &Facts) -> Vec<Action> {
-        let mut actions = Vec::new();
+    /// The same in words, after what was done to the logs.
+    pub(super) fn actions(
+        &self,
+        session: &Session,
+        facts: &Facts,
+        logs: Vec<Action>,
+    ) -> Vec<Action> {
+        let has_logs = !logs.is_empty();
+        let mut actions = logs;
         let mut add = |file: FilePath, what: String| actions.push(Action { file, what });
-        for file in &self.logs {
-            let what =
-                "lines that are no records are moved out, and each record gets a line of its own";
-            add(file.clone(), what.to_owned());
-        }
-        if let Some((first, last)) = self.lost {
-            let which = if first == last {
-                format!("turn {first}")
-            } else {
-                format!("turns {first} to {last}")
-            };
-            let what =
-                format!("{which}, of which only the changes are left, get lines that say so");
-            add(Log::Turns.dir(&session.dir), what);
-        }
         for file in &self.trash {
             let what = if facts.stale_indexes.contains(file) {
                 "moved to the trash, to be made anew"
@@ -114,10 +89,7 @@ impl Plan {
             let what = "the states are worked out from the newest good snapshot and the changes";
             add(session.dir.clone(), what.to_owned());
         }
-        let counts = !self.logs.is_empty()
-            || self.lost.is_some()
-            || !self.fresh.is_empty()
-            || !self.trash.is_empty();
+        let counts = has_logs || !self.fresh.is_empty() || !self.trash.is_empty();
         if session.form == Form::Documented
             && (facts.wrong_metadata || facts.wrong_states || counts)
         {
@@ -132,7 +104,7 @@ pub(super) fn scene_file(session: &Session, id: &str) -> Option<FilePath> {
 }
 
 /// The turns after the last line of the log of which something else is left.
-fn lost(facts: &Facts) -> Option<(u64, u64)> {
+pub(super) fn lost(facts: &Facts) -> Option<(u64, u64)> {
     let logged = facts.recount.last();
     let states = facts.stored.turn.filter(|_| facts.stored.verified).unwrap_or(0);
     let snapshots = facts.good_snapshots.iter().map(|(file, _)| file.turn).max().unwrap_or(0);
@@ -142,11 +114,11 @@ fn lost(facts: &Facts) -> Option<(u64, u64)> {
 }
 
 /// The snapshots that are to be written.
-fn fresh(session: &Session, facts: &Facts, lost: Option<u64>) -> BTreeMap<u64, Fresh> {
+fn fresh(session: &Session, facts: &Facts) -> BTreeMap<u64, Fresh> {
     let mut fresh = BTreeMap::new();
     let stored = facts.stored.turn.filter(|_| facts.stored.verified);
     let first = facts.good_snapshots.iter().map(|(file, _)| file.turn).chain(stored).min();
-    let last = facts.recount.last().or(lost).unwrap_or(session.turn).max(lost.unwrap_or(0));
+    let last = facts.recount.last().unwrap_or(session.turn);
     match first {
         // No state is known before this turn.
         Some(first) => {
@@ -179,14 +151,4 @@ fn fresh(session: &Session, facts: &Facts, lost: Option<u64>) -> BTreeMap<u64, F
         fresh.insert(turn, Fresh::Beginning);
     }
     fresh
-}
-
-/// The file of turns that takes the next lines.
-pub(super) fn current_turns(session: &Session, first: u64) -> Result<FilePath, GameError> {
-    let files = session.files()?;
-    let open = files.turns.iter().rev().find(|(file, _)| file.last.is_none());
-    Ok(match open {
-        Some((_, path)) => path.clone(),
-        None => LogFile::current(Log::Turns, first).path(Log::Turns, &session.dir),
-    })
 }

@@ -34,17 +34,23 @@ pub(super) fn mend(
         Some(meta) => meta.clone(),
         None => Meta::new(&NewSession::new(session.id.clone()), now),
     };
+    let file = Document::Meta.in_dir(&session.dir);
+    let is_repeated = facts.repeated.contains(&file);
+    if is_repeated && let Ok(value) = meta.tree.to_value() {
+        // The last of the values of a key is the one that counts.
+        meta.tree = tree(&value);
+    }
     let before = meta.tree.clone();
     if facts.wrong_states || astray {
         let state = follow(session, facts, &BTreeSet::new(), &mut Nobody)?;
         states(session, facts, &state, turn, &mut meta, keeper, now)?;
     }
     counts(session, place, facts, turn, &mut meta)?;
-    if session.meta.is_some() && meta.tree.is_same(&before) {
+    if session.meta.is_some() && meta.tree.is_same(&before) && !is_repeated {
         return Ok(());
     }
     meta.put(&["lastModified"], &stamp(now));
-    Ok(keeper.write(&Document::Meta.in_dir(&session.dir), meta.to_bytes())?)
+    Ok(keeper.write(&file, meta.to_bytes())?)
 }
 
 struct Nobody;

@@ -46,7 +46,11 @@ impl Survey<'_> {
                 return Ok(Read::Bad);
             }
         };
-        for finding in document.findings(path) {
+        let repeated = document.findings(path);
+        if !repeated.is_empty() {
+            self.facts.repeated.insert(path.clone());
+        }
+        for finding in repeated {
             self.report(finding);
         }
         let tree = Tree::parse(document.text().trim_start_matches('\u{feff}'));
@@ -76,6 +80,7 @@ impl Survey<'_> {
             }
             (Read::Bad, _) => self.facts.wrong_metadata = true,
             (Read::Good(tree, _), form) => {
+                self.facts.wrong_metadata |= self.facts.repeated.contains(&path);
                 if form == Form::Documented && tree.string_at(&["sessionId"]).is_none() {
                     self.facts.wrong_metadata = true;
                     self.note(
@@ -137,6 +142,11 @@ impl Survey<'_> {
                 {
                     self.facts.other_session.get_or_insert(session.clone());
                     self.note(path, Code::WrongPlace, format!("it belongs to session {session}"));
+                }
+                if self.facts.repeated.contains(path) {
+                    // Which of the values is right follows from the changes.
+                    self.facts.wrong_states = true;
+                    return Ok((None, false));
                 }
                 Ok((Some(tree), known == Some(sum)))
             }

@@ -9,7 +9,7 @@ use crate::game::error::GameError;
 use crate::game::form::Form;
 use crate::game::log::{Line, Piece, Rows};
 use crate::game::names::{Log, LogFile};
-use crate::game::turn::{Event, Turn};
+use crate::game::turn::{Event, OWN, Turn};
 use crate::game::writer::LONGEST_PAUSE;
 use crate::names::FilePath;
 
@@ -84,6 +84,7 @@ impl Survey<'_> {
                         self.facts.checked.records += 1;
                         self.number(&turn, &line, lowest, &mut before, &mut within);
                         self.events(&turn, &line, &path);
+                        self.repaired(&turn, &line, &path);
                         self.count(&turn, &line, &path);
                     }
                 }
@@ -219,6 +220,28 @@ impl Survey<'_> {
             self.note(path, Code::WrongRange, format!("{text}, unlike its name"));
         }
         self.log_size(path, within.last_offset);
+    }
+
+    /// What a repair has noted in a turn.
+    fn repaired(&mut self, turn: &Turn, line: &Line, path: &FilePath) {
+        // Looking for fields costs more than looking for their name.
+        if !line.slice.as_str().contains(OWN) {
+            return;
+        }
+        let number = turn.turn;
+        for (key, code, message) in [
+            ("lost", Code::LostTurn, format!("turn {number} is lost, and this says so")),
+            ("mended", Code::LostTurn, format!("a part of turn {number} was lost")),
+            (
+                "also",
+                Code::TwinTurn,
+                format!("turn {number} has another record, which is kept in this one"),
+            ),
+        ] {
+            if turn.raw.at(&[OWN, key]).is_some() {
+                self.note_line(path, line, code, message);
+            }
+        }
     }
 
     /// The ids of a turn's events.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{Home, Project, locate};
+use super::{Home, Project, locate, nameless};
 use crate::linggen::encoding::ProjectPath;
 use crate::linggen::error::LinggenError;
 use crate::linggen::names::ProjectPart;
@@ -30,6 +30,8 @@ pub struct Rehome {
 
 /// Says what giving a project another path would do, and does nothing.
 ///
+/// A directory of which nothing says whose it is belongs to `from`, which may then be the same as `to`.
+///
 /// If the new path has a project already, because a program was started there since, both become one; what has
 /// the same name in both stays where it is.
 pub fn plan_rehome(
@@ -37,11 +39,14 @@ pub fn plan_rehome(
     from: &ProjectPath,
     to: &ProjectPath,
 ) -> Result<Rehome, LinggenError> {
-    if from == to {
-        return Err(LinggenError::input(format!("{from} and {to} are the same path")));
-    }
-    let Home::Is(project) = locate(store, from)? else {
-        return Err(LinggenError::NoProject { path: from.to_string() });
+    let project = match locate(store, from)? {
+        Home::Is(_) if from == to => {
+            return Err(LinggenError::input(format!("{from} and {to} are the same path")));
+        }
+        Home::Is(project) => project,
+        // Whoever names the path says whose directory it is.
+        Home::Unclaimed(dir) => Project { path: Some(from.clone()), ..nameless(dir) },
+        Home::Free(_) => return Err(LinggenError::NoProject { path: from.to_string() }),
     };
     let mut plan = Rehome {
         from: project,
@@ -53,6 +58,9 @@ pub fn plan_rehome(
     match locate(store, to)? {
         Home::Free(dir) => {
             plan.moves.push((plan.from.dir.clone(), dir.clone()));
+            plan.dir = dir;
+        }
+        Home::Is(Project { dir, .. }) | Home::Unclaimed(dir) if dir == plan.from.dir => {
             plan.dir = dir;
         }
         Home::Is(Project { dir, .. }) | Home::Unclaimed(dir) => {
@@ -91,7 +99,9 @@ pub fn rehome(
     now: Timestamp,
 ) -> Result<Rehome, LinggenError> {
     let plan = plan_rehome(store, from, to)?;
-    let writer = store.lock(&[plan.from.dir.clone(), plan.dir.clone()])?;
+    let mut scopes = vec![plan.from.dir.clone()];
+    scopes.extend(Some(plan.dir.clone()).filter(|dir| *dir != plan.from.dir));
+    let writer = store.lock(&scopes)?;
     let again = plan_rehome(store, from, to)?;
     if (&again.moves, &again.dir) != (&plan.moves, &plan.dir) {
         return Err(LinggenError::input("the project was changed meanwhile; try again"));
@@ -128,7 +138,7 @@ fn notes(
     let mut formerly = before;
     let more = plan.from.formerly.iter().cloned().chain(old).map(|path| json!(path));
     for path in more {
-        if !formerly.contains(&path) {
+        if !formerly.contains(&path) && path != json!(plan.to.as_str()) {
             formerly.push(path);
         }
     }

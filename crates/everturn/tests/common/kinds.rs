@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn::disk::sim::SimDisk;
-use everturn::layout::{self, Layout, LayoutError};
+use everturn::layout::{self, Editor, Layout, LayoutError};
 use everturn::names::FilePath;
 use everturn::store::{FileStore, Holder, MemoryStore, Options, Store, StoreError};
 use everturn::tree::Tree;
@@ -61,8 +61,12 @@ impl Kind {
     }
 
     pub(crate) fn create(&self, store: &Arc<dyn Store>) -> Result<(), LayoutError> {
+        self.create_as(store, self.id)
+    }
+
+    pub(crate) fn create_as(&self, store: &Arc<dyn Store>, id: &str) -> Result<(), LayoutError> {
         let fields = Tree::parse(self.fields).unwrap();
-        let new = New { fields, ..New::with_id(self.id) };
+        let new = New { fields, ..New::with_id(id) };
         self.layout().create(store, &new, at(0))?.release()
     }
 
@@ -79,9 +83,24 @@ impl Kind {
     }
 
     pub(crate) fn say(&self, store: &Arc<dyn Store>, words: &str) -> Result<(), LayoutError> {
+        self.begin(store, words, at(1))?.release()
+    }
+
+    /// Says something, and leaves the rest to whoever has the writer.
+    pub(crate) fn begin(
+        &self,
+        store: &Arc<dyn Store>,
+        words: &str,
+        now: Timestamp,
+    ) -> Result<Box<dyn Editor>, LayoutError> {
         let mut editor = self.layout().edit(store, &self.place(store)?)?;
-        editor.append(&self.turn.replace("WORDS", words), at(1))?;
-        editor.release()
+        editor.append(&self.turn_of(words), now)?;
+        Ok(editor)
+    }
+
+    /// The turn that says this.
+    pub(crate) fn turn_of(&self, words: &str) -> String {
+        self.turn.replace("WORDS", words)
     }
 
     /// What the session at a place says, line by line.

@@ -1,0 +1,61 @@
+//! What sessions no longer say is not in the catalog either.
+
+use std::fs;
+
+use everturn_catalog::{Detail, Forgotten};
+
+use crate::damage::files;
+use crate::support::{LAYOUTS, World, later};
+
+/// A word that stands for a secret, made here so that it stands in no source.
+fn secret() -> String {
+    format!("zq{}", "7kx".repeat(8))
+}
+
+/// The files of the catalog that hold a text.
+fn holding(world: &World, text: &str) -> usize {
+    let has = |bytes: &[u8]| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+    files(&world.cache()).iter().filter(|file| has(&fs::read(file).unwrap())).count()
+}
+
+fn world() -> World {
+    let world = World::new();
+    for (number, layout) in LAYOUTS.iter().enumerate() {
+        let id = if *layout == "campaign" { "camp_0001".to_owned() } else { format!("s-{number}") };
+        world.session(layout, &id, &[&format!("The key is {}.", secret()), "And on."]);
+    }
+    world.update();
+    world
+}
+
+#[test]
+fn t13_nothing_is_left_of_what_the_catalog_knew() {
+    let world = world();
+    assert!(holding(&world, &secret()) > 0, "titles are kept as they are");
+    assert!(!world.find(&secret()).0.is_empty());
+    let forgotten = Forgotten::everything_in(&world.cache()).unwrap().unwrap();
+    assert_eq!(holding(&world, &secret()), 0);
+    assert_eq!(files(&world.cache()), [world.cache().join("lock")]);
+    // Whoever lists meanwhile notes titles again; nobody fills the index.
+    let mut catalog = world.catalog();
+    let sources = world.sources();
+    let sessions = catalog.sessions(&sources, Detail::All, later());
+    assert!(holding(&world, &secret()) > 0);
+    catalog.update(&sources, &sessions, later(), &mut |_| {});
+    assert!(!world.cache().join("index").is_dir(), "another process must wait");
+    forgotten.finish().unwrap();
+    assert_eq!(holding(&world, &secret()), 0);
+    // It makes itself anew.
+    assert_eq!(world.find("key").0.len(), LAYOUTS.len());
+}
+
+#[test]
+fn a_catalog_that_is_being_changed_is_left_alone() {
+    let world = world();
+    let (mut catalog, sources) = (world.catalog(), world.sources());
+    let sessions = catalog.sessions(&sources, Detail::All, later());
+    catalog.update(&sources, &sessions, later(), &mut |_| {});
+    let before = files(&world.cache()).len();
+    assert!(Forgotten::everything_in(&world.cache()).unwrap().is_none());
+    assert_eq!(files(&world.cache()).len(), before);
+}
