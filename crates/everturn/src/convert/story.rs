@@ -422,3 +422,27 @@ fn mark_of(tree: &Tree) -> Option<Mark> {
         time: text("time").and_then(|time| time.parse().ok()),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::Kind;
+
+    #[test]
+    fn what_was_added_later_goes_on_counting_where_the_rest_was_told() {
+        let mut reading = Reading { layout: "codelia", last: 0, shift: 0, record: String::new() };
+        let mut turn = |at: u64, carried: Option<&str>| {
+            let (id, speaker, text) = (String::new(), String::new(), String::new());
+            let (kind, raw) = (Kind::User, Tree::object());
+            let entry = Entry { seq: at, turn: at, id, time: None, speaker, kind, text, raw };
+            let told = reading.told(entry, carried.map(|text| Tree::parse(text).unwrap()));
+            (told.entry.turn, told.at, told.is_carried)
+        };
+        assert_eq!(turn(1, Some(r#"{"turn": 1}"#)), (1, 1, true));
+        assert_eq!(turn(2, Some(r#"{"turn": 1}"#)), (1, 2, true));
+        assert_eq!(turn(3, Some(r#"{"turn": 2}"#)), (2, 3, true));
+        assert_eq!(turn(4, None), (3, 4, false));
+        assert_eq!(turn(4, None), (3, 4, false));
+        assert_eq!(turn(5, None), (4, 5, false));
+    }
+}

@@ -35,7 +35,8 @@ pub(crate) fn converts(layout: &dyn Layout, store: &Arc<dyn Store>, place: &Plac
         let conversion = Conversion { to, id: None, project: None, branch: None };
         let now = "2026-01-01T10:00:00Z".parse().unwrap();
         let plan = conversion.plan(store, layout, place, now);
-        let plan = plan.unwrap_or_else(|error| panic!("{} to {to}: {error}", layout.name()));
+        assert!(plan.is_ok(), "{} to {to}: {:?}", layout.name(), plan.err());
+        let plan = plan.unwrap();
         assert_eq!(plan.report().entries.len(), before.len(), "{} to {to}", layout.name());
         let made: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let place = plan.write(&made).unwrap();
