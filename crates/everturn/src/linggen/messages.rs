@@ -225,7 +225,7 @@ impl Rows {
         self.number += 1;
         let from_start = matches!(self.content, Content::Forward(_));
         let Record { line, offset, length, .. } = *record;
-        let tree = record.text().map(|text| Tree::known(text));
+        let tree = record.text().map(Tree::known);
         Row { number: from_start.then_some(self.number), line, offset, length, tree }
     }
 }
