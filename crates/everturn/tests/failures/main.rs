@@ -27,6 +27,8 @@
 #![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
 #![expect(clippy::needless_pass_by_value, reason = "records are written down where they are used")]
 
+#[path = "../foreign/convert.rs"]
+mod convert;
 #[path = "../common/crashes.rs"]
 mod crashes;
 #[path = "../foreign/support.rs"]
