@@ -29,8 +29,6 @@ use crate::scan::Rules;
 use crate::store::{StoreError, read_if_there};
 use crate::tree::Tree;
 
-/// What an answer says that was made up, because the true one never came.
-
 struct Plan {
     actions: Vec<Action>,
     findings: Vec<Finding>,

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::Format;
@@ -28,7 +28,7 @@ use crate::store::{Store, StoreError};
 use crate::tree::Tree;
 use crate::view::Place;
 
-use answers::Answer;
+use answers::{Answer, Edit, Members};
 pub(super) use answers::{CLAUDE, CODEX, GEMINI, GOOSE, Mending, PI, SILLYTAVERN};
 
 /// The largest file that is mended, which is held in memory as it was and as it will be.
@@ -117,7 +117,7 @@ struct Mender<'a> {
     findings: &'a [Finding],
     mends: Vec<Mend>,
     /// New values of members, by record.
-    edits: HashMap<u32, Vec<(&'static str, String)>>,
+    edits: HashMap<u32, Vec<Edit>>,
     /// New records, by the one that they stand behind.
     behind: HashMap<u32, Vec<String>>,
     added: usize,
@@ -313,7 +313,7 @@ impl<'a> Mender<'a> {
     }
 
     /// Puts records behind another; whoever followed that one follows the last of them.
-    fn put_behind(&mut self, number: u32, records: Vec<Map<String, Value>>) {
+    fn put_behind(&mut self, number: u32, records: Vec<Members>) {
         let first = self.id(number);
         let mut last = first.clone();
         for mut record in records {

@@ -183,6 +183,10 @@ impl Session {
             |code: Code, message: String| session.findings.push(about(&file, code, message));
         match read_if_there(&session.store, &file)? {
             Some(bytes) => match Yaml::from_bytes(&bytes) {
+                // After a power cut a file may have no length; it is not metadata that say nothing.
+                Ok(yaml) if yaml.values().is_empty() => {
+                    note(Code::BadMetadata, "it is empty".to_owned());
+                }
                 Ok(yaml) => {
                     if let Some(id) = yaml.string("id").filter(|id| id != place.id.as_str()) {
                         note(Code::WrongPlace, format!("it says that it is {id:?}"));

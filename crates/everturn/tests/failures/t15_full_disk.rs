@@ -90,7 +90,8 @@ fn t15_a_document_of_no_length_is_noticed_and_healed() {
         drop(store);
         for file in whole.contents().into_keys().filter(|file| file.is_within(&session.path)) {
             // A log of no length has no earlier generation; and the document of a chat is its log.
-            if !file.as_str().ends_with(".json") || kind.layout == "chatlog" {
+            let is_document = [".json", ".yaml"].iter().any(|end| file.as_str().ends_with(end));
+            if !is_document || kind.layout == "chatlog" {
                 continue;
             }
             let place = format!("{}: {file}", kind.layout);

@@ -7,6 +7,12 @@ use crate::outline::text_at;
 use crate::repairs::INTERRUPTED;
 use crate::tree::{Kind as Shape, Tree};
 
+/// The members of a record.
+pub(super) type Members = Map<String, Value>;
+
+/// A member of a record, and its new value.
+pub(super) type Edit = (&'static str, String);
+
 /// How the files of a program are mended.
 pub(in crate::foreign) struct Mending {
     /// The key of a record's id.
@@ -19,7 +25,7 @@ pub(in crate::foreign) struct Mending {
     pub(super) message: fn(&Tree) -> Option<String>,
     pub(super) answer: Answer,
     /// A member that the program has spoiled, and what it should be.
-    pub(super) restored: fn(&Tree) -> Option<(&'static str, String)>,
+    pub(super) restored: fn(&Tree) -> Option<Edit>,
 }
 
 /// How calls are answered that nobody has answered.
@@ -27,9 +33,9 @@ pub(super) enum Answer {
     /// The program knows no calls.
     Never,
     /// By records behind the one that called, which get ids and parents if they need them.
-    Behind(fn(&Tree, &[String]) -> Vec<Map<String, Value>>),
+    Behind(fn(&Tree, &[String]) -> Vec<Members>),
     /// By another value of a member of the one that called.
-    Within(fn(&Tree, &[String]) -> Option<(&'static str, String)>),
+    Within(fn(&Tree, &[String]) -> Option<Edit>),
 }
 
 const PLAIN: Mending = Mending {
@@ -62,7 +68,7 @@ pub(in crate::foreign) const PI: Mending =
 pub(in crate::foreign) const GOOSE: Mending = Mending { answer: Answer::Behind(goose), ..PLAIN };
 
 /// Members of a record, as they are.
-fn members(record: &Tree, keys: &[&str]) -> Map<String, Value> {
+fn members(record: &Tree, keys: &[&str]) -> Members {
     let member = |key: &&str| {
         let value = record.at(&[key])?.to_value().ok()?;
         Some(((*key).to_owned(), value))
@@ -70,14 +76,14 @@ fn members(record: &Tree, keys: &[&str]) -> Map<String, Value> {
     keys.iter().filter_map(member).collect()
 }
 
-fn object(value: Value) -> Map<String, Value> {
+fn object(value: Value) -> Members {
     match value {
         Value::Object(members) => members,
         _ => Map::new(),
     }
 }
 
-fn claude(record: &Tree, calls: &[String]) -> Vec<Map<String, Value>> {
+fn claude(record: &Tree, calls: &[String]) -> Vec<Members> {
     let result = |id: &String| json!({"type": "tool_result", "tool_use_id": id, "content": INTERRUPTED, "is_error": true});
     let results: Vec<Value> = calls.iter().map(result).collect();
     let keys = ["isSidechain", "userType", "cwd", "sessionId", "version", "gitBranch", "slug"];
@@ -91,7 +97,7 @@ fn claude(record: &Tree, calls: &[String]) -> Vec<Map<String, Value>> {
 }
 
 /// A message that was taken apart into its characters.
-fn claude_message(record: &Tree) -> Option<(&'static str, String)> {
+fn claude_message(record: &Tree) -> Option<Edit> {
     let message = record.at(&["message"]).filter(|message| message.at(&["content"]).is_none())?;
     let text = spread_text(&message)?;
     let mut members = object(message.to_value().ok()?);
@@ -102,7 +108,7 @@ fn claude_message(record: &Tree) -> Option<(&'static str, String)> {
     Some(("message", Value::Object(members).to_string()))
 }
 
-fn codex(record: &Tree, calls: &[String]) -> Vec<Map<String, Value>> {
+fn codex(record: &Tree, calls: &[String]) -> Vec<Members> {
     let payload = record.at(&["payload"]);
     let item = payload.clone().unwrap_or_else(|| record.clone());
     let kind = match text_at(&item, &["type"]).as_deref() {
@@ -121,7 +127,7 @@ fn codex(record: &Tree, calls: &[String]) -> Vec<Map<String, Value>> {
     calls.iter().map(answer).collect()
 }
 
-fn gemini(record: &Tree, calls: &[String]) -> Option<(&'static str, String)> {
+fn gemini(record: &Tree, calls: &[String]) -> Option<Edit> {
     let mut list = record.at(&["toolCalls"])?.to_value().ok()?;
     for call in list.as_array_mut()? {
         let (id, name) = (call.get("id").cloned()?, call.get("name").cloned());
@@ -137,7 +143,7 @@ fn gemini(record: &Tree, calls: &[String]) -> Option<(&'static str, String)> {
     Some(("toolCalls", list.to_string()))
 }
 
-fn pi(record: &Tree, calls: &[String]) -> Vec<Map<String, Value>> {
+fn pi(record: &Tree, calls: &[String]) -> Vec<Members> {
     let content = record.at(&["message", "content"]).unwrap_or_else(Tree::null);
     let blocks = if content.kind() == Shape::Array { content.children() } else { Vec::new() };
     let answer = |id: &String| {
@@ -159,7 +165,7 @@ fn pi(record: &Tree, calls: &[String]) -> Vec<Map<String, Value>> {
     calls.iter().map(answer).collect()
 }
 
-fn goose(record: &Tree, calls: &[String]) -> Vec<Map<String, Value>> {
+fn goose(record: &Tree, calls: &[String]) -> Vec<Members> {
     let result = |id: &String| json!({"type": "toolResponse", "id": id, "toolResult": {"status": "error", "error": INTERRUPTED}});
     let results: Vec<Value> = calls.iter().map(result).collect();
     let mut answer = members(record, &["created"]);
