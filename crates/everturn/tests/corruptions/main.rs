@@ -147,6 +147,7 @@ fn follow(sample: &Sample, damage: &Damage) -> Result<Seer, String> {
         return Err(format!("after the repair there is still: {left}"));
     }
     let mended = files(&disk);
+    // One of two records of a turn is put into the other, without the end of its line.
     for line in lines(&files(&sample.disk)) {
         if has(&damaged, &line) && !has(&mended, line.trim_ascii_end()) {
             return Err(format!(
