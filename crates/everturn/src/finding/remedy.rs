@@ -40,6 +40,9 @@ impl Code {
             Code::StaleIndex | Code::BadIndex => "has the index made anew",
             Code::OrphanCall => "answers open calls at the end of a session as interrupted",
             Code::ChangedByOthers => "puts what is noted beside the document into it",
+            Code::DanglingParent => {
+                "lets it follow the record before, in the copy that `--into` makes"
+            }
             Code::UnexplainedChange => "adds a change that leads there, if it mends anything else",
             Code::UnknownReference => {
                 "leaves it, unless what is named is known to be lost or the document is restored"
@@ -60,7 +63,6 @@ impl Code {
             | Code::SizeOverMax
             | Code::SizeOverTarget
             | Code::TooLarge
-            | Code::DanglingParent
             | Code::OrphanPart => "nothing: only a person can tell what was meant",
             Code::NoMetadata
             | Code::UnknownFile
