@@ -12,8 +12,9 @@ use std::path::Path;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use everturn::layout::Reader;
+use everturn::scan::Rules;
 use everturn_catalog::{Detail, Query, Search, Session, Sessions, Snippet, Sort, entry, open};
-use everturn_export::{Choices, Export, Format, Style};
+use everturn_export::{Choices, Export, Format, Mask, Style};
 use ratatui::Terminal as Screen;
 use ratatui::backend::CrosstermBackend;
 
@@ -256,7 +257,8 @@ impl Browser {
         let name = format!("{}.md", summary.place.id.replace(['/', '\\'], "-"));
         let reader = self.reader(session)?;
         let choices = Choices::usual(Format::Markdown, Style::Rich);
-        let (mask, template, now) = (None, None, settings::now());
+        let mask = Format::Markdown.masks().then(|| Rules::standard() as &dyn Mask);
+        let (template, now) = (None, settings::now());
         let export = Export { summary: &summary, reader, choices: &choices, mask, template, now };
         let (path, existing) = (Path::new(&name), Existing::Kept);
         stories::write_file(&export, Format::Markdown, path, existing, Error::from)

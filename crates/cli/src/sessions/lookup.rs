@@ -290,7 +290,9 @@ fn is_at(root: &Root, path: &str, place: &Place) -> bool {
 }
 
 fn ambiguous(name: &str, places: &[Candidate]) -> Error {
-    let same = places.iter().all(|(_, _, place)| place.id == name);
+    let mut ids = places.iter().map(|(_, _, place)| &place.id);
+    let first = ids.next();
+    let same = ids.all(|id| Some(id) == first);
     let layouts: std::collections::BTreeSet<_> =
         places.iter().map(|(_, layout, _)| layout.name()).collect();
     let by_layout = layouts.len() == places.len();

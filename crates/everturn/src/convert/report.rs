@@ -60,6 +60,9 @@ pub struct Note {
 /// What a note is about that tells of damage.
 pub const UNREADABLE: &str = "what could not be read";
 
+/// What a note is about that tells of damage behind which nothing was lost.
+pub(super) const PUT_RIGHT: &str = "what had to be put right";
+
 /// What became of everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::report::{Fate, Report, UNREADABLE};
+use super::report::{Fate, PUT_RIGHT, Report, UNREADABLE};
 use crate::delta::Delta;
+use crate::finding::Code;
 use crate::layout::{Layout, LayoutError, Reader};
 use crate::names::SessionId;
 use crate::store::Store;
@@ -93,7 +94,14 @@ impl Story {
         let findings = stream.take_findings();
         drop(stream);
         for finding in reader.findings().iter().chain(&findings) {
-            report.note(UNREADABLE, Fate::Dropped, finding.to_string());
+            // What is behind these is there all the same.
+            let (what, fate) = match finding.code {
+                Code::DanglingParent | Code::GluedRecords | Code::OrphanCall => {
+                    (PUT_RIGHT, Fate::Changed)
+                }
+                _ => (UNREADABLE, Fate::Dropped),
+            };
+            report.note(what, fate, finding.to_string());
         }
         let strands = if strand.is_some() { Vec::new() } else { reader.strands()? };
         for strand in strands {

@@ -183,7 +183,9 @@ impl Tokens {
 
     fn usage(self) -> Option<Usage> {
         let mut usage = Usage::default();
-        self.answers.values().for_each(|(model, spent)| usage.spend(model, spent));
+        for (id, (model, spent)) in &self.answers {
+            usage.spend_once(id.number(), model, spent);
+        }
         if let Some(cost) = self.cost {
             let name = usage.models.first().map_or("unknown", |(name, _)| name.as_str()).to_owned();
             usage.spend(&name, &Spent { cost: Some(cost), ..Spent::default() });

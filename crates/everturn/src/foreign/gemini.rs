@@ -136,7 +136,9 @@ impl Tokens {
 
     fn usage(self) -> Option<Usage> {
         let mut usage = Usage::default();
-        self.0.values().for_each(|(model, spent)| usage.spend(model, spent));
+        for (id, (model, spent)) in &self.0 {
+            usage.spend_once(id.number(), model, spent);
+        }
         (!usage.models.is_empty()).then_some(usage)
     }
 }

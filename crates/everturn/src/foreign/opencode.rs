@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::blocks::{any_time_at, content_text, count_at, price_at};
 use super::element::{Whole, without};
 use super::fetch::{Fetch, Window};
-use super::record::{At, Draft, Look, Parent, Role};
+use super::record::{At, Draft, Key, Look, Parent, Role};
 use super::survey::{Seen, Survey, Surveyor, is_object, title};
 use super::weave::{Forks, Placing};
 use super::{Fit, Format, Mending, glance, stem};
@@ -144,18 +144,19 @@ fn spend(usage: &mut Usage, record: &Tree) {
     let Some(tokens) = record.at(&["info", "tokens"]).filter(is_object) else { return };
     let model = text_at(record, &["info", "modelID"]).unwrap_or_else(|| "unknown".to_owned());
     let reasoning = count_at(&tokens, &["reasoning"]);
-    usage.spend(
-        &model,
-        &Spent {
-            answers: 1,
-            input: count_at(&tokens, &["input"]),
-            output: count_at(&tokens, &["output"]) + reasoning,
-            cache_read: count_at(&tokens, &["cache", "read"]),
-            cache_write: count_at(&tokens, &["cache", "write"]),
-            reasoning,
-            cost: price_at(record, &["info", "cost"]),
-        },
-    );
+    let spent = Spent {
+        answers: 1,
+        input: count_at(&tokens, &["input"]),
+        output: count_at(&tokens, &["output"]) + reasoning,
+        cache_read: count_at(&tokens, &["cache", "read"]),
+        cache_write: count_at(&tokens, &["cache", "write"]),
+        reasoning,
+        cost: price_at(record, &["info", "cost"]),
+    };
+    match OpenCode.id(record) {
+        Some(id) => usage.spend_once(Key::of(&id).number(), &model, &spent),
+        None => usage.spend(&model, &spent),
+    }
 }
 
 /// A session while it is read.

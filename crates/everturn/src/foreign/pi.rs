@@ -72,18 +72,23 @@ fn look(record: &Tree) -> Look {
 fn spend(usage: &mut Usage, record: &Tree) {
     let Some(used) = record.at(&["message", "usage"]).filter(is_object) else { return };
     let model = text_at(record, &["message", "model"]).unwrap_or_else(|| "unknown".to_owned());
-    usage.spend(
-        &model,
-        &Spent {
-            answers: 1,
-            input: count_at(&used, &["input"]),
-            output: count_at(&used, &["output"]),
-            cache_read: count_at(&used, &["cacheRead"]),
-            cache_write: count_at(&used, &["cacheWrite"]),
-            reasoning: 0,
-            cost: price_at(&used, &["cost", "total"]),
-        },
-    );
+    let spent = Spent {
+        answers: 1,
+        input: count_at(&used, &["input"]),
+        output: count_at(&used, &["output"]),
+        cache_read: count_at(&used, &["cacheRead"]),
+        cache_write: count_at(&used, &["cacheWrite"]),
+        reasoning: 0,
+        cost: price_at(&used, &["cost", "total"]),
+    };
+    // Ids are short, and tell entries of one session apart; with the time they do so among all.
+    let time = record.at(&["timestamp"]).map(|time| time.to_line());
+    match Pi.id(record).zip(time) {
+        Some((id, time)) => {
+            usage.spend_once(Key::of(&format!("{id} {time}")).number(), &model, &spent);
+        }
+        None => usage.spend(&model, &spent),
+    }
 }
 
 /// Keeps an entry. Those of the first version have no ids, and follow each other.

@@ -17,6 +17,10 @@ impl Key {
         let half = digest.first_chunk::<16>().copied().unwrap_or_default();
         Key(u128::from_le_bytes(half))
     }
+
+    pub(super) fn number(self) -> u128 {
+        self.0
+    }
 }
 
 /// Where a record stands.

@@ -1,5 +1,7 @@
 //! What a session cost, and what became of the records that it was read from.
 
+use std::collections::HashMap;
+
 /// What became of the records of a session. `read` is always the sum of `kept`, `repaired` and `quarantined`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -68,6 +70,21 @@ impl Spent {
         }
     }
 
+    /// Takes off what was counted elsewhere.
+    fn subtract(&mut self, other: &Spent) {
+        let less = |count: &mut u64, other: u64| *count = count.saturating_sub(other);
+        less(&mut self.answers, other.answers);
+        less(&mut self.input, other.input);
+        less(&mut self.output, other.output);
+        less(&mut self.cache_read, other.cache_read);
+        less(&mut self.cache_write, other.cache_write);
+        less(&mut self.reasoning, other.reasoning);
+        if let (Some(all), Some(part)) = (self.cost, other.cost) {
+            // What is left of a difference of equal sums is no price.
+            self.cost = Some(all - part).filter(|left| *left > 1e-9);
+        }
+    }
+
     /// All tokens together.
     #[must_use]
     pub fn tokens(&self) -> u64 {
@@ -80,6 +97,8 @@ impl Spent {
 pub struct Usage {
     /// What was spent, by the names of the models, sorted.
     pub models: Vec<(String, Spent)>,
+    /// Answers that can be told apart wherever they stand: a branch has copies of those before it.
+    answers: HashMap<u128, (String, Spent)>,
 }
 
 impl Usage {
@@ -103,9 +122,31 @@ impl Usage {
         }
     }
 
-    /// Adds what another session cost.
+    /// Adds what an answer cost that has an id of its own in all sessions, unless it was added before.
+    pub(crate) fn spend_once(&mut self, id: u128, model: &str, spent: &Spent) {
+        if self.answers.insert(id, (model.to_owned(), *spent)).is_none() {
+            self.spend(model, spent);
+        }
+    }
+
+    /// Adds what another session cost. Answers that both have, because one is a branch of the other, count once.
     pub fn add(&mut self, other: &Usage) {
-        other.models.iter().for_each(|(model, spent)| self.spend(model, spent));
+        let mut copies = Usage::default();
+        for (id, (model, spent)) in &other.answers {
+            match self.answers.contains_key(id) {
+                true => copies.spend(model, spent),
+                false => drop(self.answers.insert(*id, (model.clone(), *spent))),
+            }
+        }
+        for (model, spent) in &other.models {
+            let mut own = *spent;
+            if let Some((_, copied)) = copies.models.iter().find(|(name, _)| name == model) {
+                own.subtract(copied);
+            }
+            if own != Spent::default() {
+                self.spend(model, &own);
+            }
+        }
     }
 }
 
@@ -119,6 +160,31 @@ mod tests {
         assert_eq!((counts.read, counts.kept, counts.repaired, counts.quarantined), (13, 8, 2, 3));
         counts.add(Counts::of(1, 5, 0, 0));
         assert_eq!((counts.read, counts.kept, counts.repaired, counts.quarantined), (14, 8, 3, 3));
+    }
+
+    #[test]
+    fn answers_that_a_branch_has_copied_count_once() {
+        let spent = |output| Spent { answers: 1, output, cost: Some(0.5), ..Spent::default() };
+        let usage = |answers: &[(u128, &str, u64)]| {
+            let mut usage = Usage::default();
+            for (id, model, output) in answers {
+                usage.spend_once(*id, model, &spent(*output));
+            }
+            usage
+        };
+        let mut sum = usage(&[(1, "a", 10), (1, "a", 10), (2, "b", 20)]);
+        assert_eq!((sum.total().answers, sum.total().output), (2, 30));
+        sum.add(&usage(&[(1, "a", 10), (2, "b", 20), (3, "b", 40)]));
+        assert_eq!((sum.total().answers, sum.total().output), (3, 70));
+        assert_eq!(sum.total().cost, Some(1.5));
+        // Of what has no id nothing can be told.
+        let mut without = Usage::default();
+        without.spend("a", &spent(1));
+        sum.add(&without);
+        sum.add(&without);
+        assert_eq!(sum.total().answers, 5);
+        sum.add(&usage(&[(3, "b", 40)]));
+        assert_eq!((sum.total().answers, sum.models.len()), (5, 2));
     }
 
     #[test]

@@ -289,6 +289,17 @@ fn tokens_are_counted_once_for_each_answer_with_its_last_word() {
     assert_eq!((spent.cache_read, spent.cache_write, spent.cost), (200, 10, None));
 }
 
+#[test]
+fn a_fork_that_copied_its_history_costs_only_what_is_new() {
+    let text = json!({"type": "text", "text": "One"});
+    let history = [user("u1", "", "Go."), block("a1", "u1", "m1", &text, 300)];
+    let mut fork = history.to_vec();
+    fork.extend([user("u2", "a1", "And now?"), block("a2", "u2", "m2", &text, 50)]);
+    let mut sum = read(&history).usage().unwrap();
+    sum.add(&read(&fork).usage().unwrap());
+    assert_eq!((sum.total().answers, sum.total().output), (2, 350));
+}
+
 /// A tree of records as the program might write it, and worse.
 fn any_tree() -> impl Strategy<Value = Vec<Value>> {
     let record = (0..6_u8, 0..40_usize, 0..10_u8);

@@ -1,7 +1,6 @@
 //! Sessions of other programs: every oddity of their files, made by generators of our own.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![expect(clippy::panic, reason = "a test fails by panicking")]
 #![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
 #![expect(clippy::needless_pass_by_value, reason = "records are written down where they are used")]
 
