@@ -112,7 +112,7 @@ impl Kind {
             }
             Kind::Linggen => {
                 let id = format!("sess-{}-{number:08x}", 1_700_000_000 + number);
-                let dir = format!("projects/-work-p{}/sessions/{id}", number % 20);
+                let dir = format!("projects/-srv-p{}/sessions/{id}", number % 20);
                 let meta = format!("id: {id}\ntitle: Question {number}\ncreated_at: 1700000000\n");
                 let message = format!(
                     "{{\"agent_id\":\"ling\",\"from_id\":\"user\",\"to_id\":\"ling\",\

@@ -14,7 +14,7 @@ use super::Context;
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::json::Object;
-use crate::output::{Output, harmless};
+use crate::output::{Output, counted, harmless};
 use crate::sessions::{Found, Root};
 use crate::target::{Existing, Target};
 use crate::{homes, linggen, settings};
@@ -158,8 +158,7 @@ fn lines(report: &Report, every: bool) -> Vec<String> {
         }
     } else {
         for (fate, why, count) in report.reasons() {
-            let entries = if count == 1 { "entry" } else { "entries" };
-            lines.push(format!("{fate}, {count} {entries}: {why}"));
+            lines.push(format!("{fate}, {}: {why}", counted(count as u64, "entry", "entries")));
         }
     }
     for note in &report.notes {

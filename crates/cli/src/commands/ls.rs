@@ -14,7 +14,7 @@ use crate::catalog::{Collection, age, date};
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::json::Object;
-use crate::output::{Output, harmless};
+use crate::output::{Output, counted, harmless};
 use crate::sessions::report;
 use crate::settings;
 
@@ -144,8 +144,7 @@ pub(crate) fn line(
 ) -> String {
     let summary = &session.summary;
     let turns = match summary.turns {
-        Some(1) => "1 turn".to_owned(),
-        Some(turns) => format!("{turns} turns"),
+        Some(turns) => counted(turns, "turn", "turns"),
         None => "? turns".to_owned(),
     };
     let updated = match terminal {

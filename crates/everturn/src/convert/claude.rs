@@ -14,10 +14,6 @@ pub(super) struct Claude;
 const VERSION: &str = "2.0.0";
 
 impl Native for Claude {
-    fn program(&self) -> &'static str {
-        "Claude Code"
-    }
-
     fn id(&self, asked: Option<&str>, story: &Story) -> Result<String, String> {
         uuid_of(asked, story)
     }

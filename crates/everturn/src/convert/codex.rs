@@ -15,10 +15,6 @@ pub(super) struct Codex;
 const VERSION: &str = "0.104.0";
 
 impl Native for Codex {
-    fn program(&self) -> &'static str {
-        "Codex"
-    }
-
     fn id(&self, asked: Option<&str>, story: &Story) -> Result<String, String> {
         uuid_of(asked, story)
     }

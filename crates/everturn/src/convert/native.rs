@@ -12,8 +12,10 @@ use crate::view::{Entry, Kind};
 
 /// Makes the file of another program.
 pub(super) trait Native {
-    /// What the program is called.
-    fn program(&self) -> &'static str;
+    /// What the program writes behind the last line.
+    fn end(&self) -> &'static str {
+        "\n"
+    }
 
     /// The id of the new session: the one that was asked for, if the program can have it.
     fn id(&self, asked: Option<&str>, story: &Story) -> Result<String, String>;

@@ -119,8 +119,7 @@ pub(super) fn native(
     let path = FilePath::parse(&native.file(&id, start)).map_err(LayoutError::from)?;
     let written = native.write(story, &Setting { id: id.clone(), project, start });
     let lines: Vec<String> = written.lines.iter().map(Value::to_string).collect();
-    let end = if native.program() == "SillyTavern" { "" } else { "\n" };
-    let bytes = (lines.join("\n") + end).into_bytes();
+    let bytes = (lines.join("\n") + native.end()).into_bytes();
     native::note_lost(story, &written, &mut report);
     let texts = written.fates.iter().filter_map(|fate| fate.clone().ok()).collect();
     let (store, memory) = empty();

@@ -11,8 +11,8 @@ use crate::view::{Entry, Kind};
 pub(super) struct SillyTavern;
 
 impl Native for SillyTavern {
-    fn program(&self) -> &'static str {
-        "SillyTavern"
+    fn end(&self) -> &'static str {
+        ""
     }
 
     fn id(&self, asked: Option<&str>, story: &Story) -> Result<String, String> {

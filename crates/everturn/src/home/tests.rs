@@ -18,7 +18,7 @@ fn check(
         pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(*value))
     };
     let current_dir = match platform {
-        Platform::Unix => "/work/app",
+        Platform::Unix => "/srv/app",
         Platform::Windows => "C:\\work\\app",
     };
     let environment =
@@ -102,8 +102,8 @@ fn another_configuration_takes_the_place_of_the_global_one_only() {
     config("  ", "/h/.codelia/config.json");
     config("/etc/codelia.json", "/etc/codelia.json");
     config("  /etc/codelia.json  ", "/etc/codelia.json");
-    config("codelia.json", "/work/app/codelia.json");
-    config("./conf/codelia.json", "/work/app/conf/codelia.json");
+    config("codelia.json", "/srv/app/codelia.json");
+    config("./conf/codelia.json", "/srv/app/conf/codelia.json");
 }
 
 #[test]
@@ -174,13 +174,13 @@ fn the_project_is_where_the_process_works() {
     let variable = |name: &str| (name == "HOME").then(|| OsString::from("/h"));
     let environment = Environment {
         variable: &variable,
-        current_dir: "/work/app".into(),
+        current_dir: "/srv/app".into(),
         platform: Platform::Unix,
     };
     let project = |program| {
         let home = Home::resolve(program, &environment, Some("/r")).unwrap();
         home.project_config_file.to_string_lossy().into_owned()
     };
-    assert_eq!(project(&CODELIA), "/work/app/.codelia/config.json");
-    assert_eq!(project(&EVERTURN), "/work/app/.everturn/config.json");
+    assert_eq!(project(&CODELIA), "/srv/app/.codelia/config.json");
+    assert_eq!(project(&EVERTURN), "/srv/app/.everturn/config.json");
 }

@@ -27,10 +27,10 @@ const PATHS: &[&str] = &[
     "/a\u{308}/b",
     "/日本/語",
     "/日本-語",
-    "C:\\work\\site",
-    "C:/work/site",
-    "c:/work/site",
-    "/c/work/site",
+    "C:\\srv\\site",
+    "C:/srv/site",
+    "c:/srv/site",
+    "/c/srv/site",
 ];
 
 fn project(path: &str) -> ProjectPath {

@@ -4,7 +4,9 @@ use everturn::disk::sim::SimDisk;
 use everturn::layout::Repairing;
 
 use crate::crashes::{crash_everywhere, fail_everywhere};
+use crate::foreign::{layout, lines, only, store as files};
 use crate::kinds::{ALL, Kind, at, open};
+use crate::records::{FILE, says, user};
 use crate::support::{checked, numbers, read, wrong};
 
 const TURNS: usize = 3;
@@ -110,4 +112,28 @@ fn t15_a_document_of_no_length_is_noticed_and_healed() {
         }
     }
     assert!(healed.len() > 5, "{healed:?}");
+}
+
+#[test]
+fn t15_a_mended_copy_and_what_was_set_aside_come_together_or_not_at_all() {
+    let claude = layout("claude-code");
+    let mut torn = lines(&[user("u1", "", "One."), says("a1", "u1", "First.")]);
+    torn.extend(b"{\"type\": \"us");
+    let from = files(&[(FILE, &torn)]);
+    let mended = claude.mended(&from, &only(claude, &from)).unwrap();
+    let aside = mended.quarantine().unwrap().unwrap();
+    let work = |disk: &SimDisk| match open(disk) {
+        Ok(store) => usize::from(mended.write(&store).is_ok()),
+        Err(_) => 0,
+    };
+    let verify = |disk: &SimDisk, done: usize| {
+        drop(open(disk).map_err(|error| error.to_string())?);
+        let there = |name: &str| disk.contents().keys().any(|file| file.as_str() == name);
+        match (there(mended.name.as_str()), there(aside.as_str()), done) {
+            (true, true, _) | (false, false, 0) => Ok(()),
+            left => Err(format!("copy, what was set aside, acknowledged: {left:?}")),
+        }
+    };
+    crash_everywhere("mended copies", 1, 4, work, |disk, done, _| verify(disk, done));
+    fail_everywhere("mended copies", 1, 4, 1, work, verify);
 }

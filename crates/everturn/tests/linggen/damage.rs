@@ -138,7 +138,7 @@ fn a_check_tells_what_programs_would_pass_over() {
     let session = Session::open(Arc::clone(&store), &place).unwrap();
     assert_eq!(session.check().unwrap().len(), 3);
     put(&store, "plans/odd.md", "no plan\n");
-    put(&store, "projects/-work-site/runs/run-x-1-1.json", "{\"repo_path\": \"/elsewhere\"}");
-    put(&store, "projects/-work-site/project.json", "{\"path\": 7}");
+    put(&store, "projects/-srv-site/runs/run-x-1-1.json", "{\"repo_path\": \"/elsewhere\"}");
+    put(&store, "projects/-srv-site/project.json", "{\"path\": 7}");
     assert_eq!(codes(&disk).len(), 5, "{:?}", codes(&disk));
 }

@@ -12,7 +12,7 @@ use crate::support::{at, exists, memory, names, project, put, read};
 
 fn new_run(agent: &str, parent: Option<&str>) -> NewRun {
     NewRun {
-        repo_path: "/work/site".to_owned(),
+        repo_path: "/srv/site".to_owned(),
         session: Some("sess-1".to_owned()),
         agent: agent.to_owned(),
         agent_kind: Some("main".to_owned()),

@@ -74,7 +74,7 @@ fn a_list_opens_no_file() {
 #[test]
 fn a_session_is_made_written_and_read_through_the_layout() {
     let store = memory();
-    let fields = Tree::from_value(&json!({"project": "/work/site", "title": "Menu"})).unwrap();
+    let fields = Tree::from_value(&json!({"project": "/srv/site", "title": "Menu"})).unwrap();
     let mut editor = linggen().create(&store, &New { fields, ..New::with_id("") }, at(0)).unwrap();
     for message in [
         r#"{"content": "Fix it"}"#,

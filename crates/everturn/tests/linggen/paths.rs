@@ -97,7 +97,7 @@ fn links_out_of_a_home_are_left_alone() {
     let store = open(home.path());
     session(&store);
     put(&store, "plans/own.md", "# Plan: own\n");
-    symlink(outside.path(), home.path().join("projects/-work-site/sessions/sess-9-out")).unwrap();
+    symlink(outside.path(), home.path().join("projects/-srv-site/sessions/sess-9-out")).unwrap();
     symlink(outside.path(), home.path().join("projects/-evil")).unwrap();
     symlink(outside.path().join("plan.md"), home.path().join("plans/evil.md")).unwrap();
     let (places, findings) = sessions(&store).unwrap();
@@ -107,7 +107,7 @@ fn links_out_of_a_home_are_left_alone() {
     assert!(read_plan(&store, "evil").is_err());
     let linggen = layout::find("linggen").unwrap();
     let out =
-        Place { id: "sess-9-out".into(), path: path("projects/-work-site/sessions/sess-9-out") };
+        Place { id: "sess-9-out".into(), path: path("projects/-srv-site/sessions/sess-9-out") };
     assert!(linggen.edit(&store, &out).is_err());
     assert!(linggen.open(&store, &out).is_err());
 }

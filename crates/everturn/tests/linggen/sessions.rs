@@ -180,7 +180,7 @@ fn a_rewind_leaves_the_rest_in_a_branch() {
 fn a_session_that_is_not_there_is_not_made_by_writing_to_it() {
     let store = memory();
     let mut place = session(&store);
-    place.dir = path("projects/-work-site/sessions/other");
+    place.dir = path("projects/-srv-site/sessions/other");
     assert!(matches!(SessionWriter::open(&store, &place), Err(LinggenError::NoSession { .. })));
-    assert!(!exists(&store, "projects/-work-site/sessions/other"));
+    assert!(!exists(&store, "projects/-srv-site/sessions/other"));
 }

@@ -27,7 +27,7 @@ pub(crate) fn project_path(text: &str) -> ProjectPath {
 }
 
 pub(crate) fn project(store: &Arc<dyn Store>) -> Project {
-    open_project(store, &project_path("/work/site"), at(0)).unwrap()
+    open_project(store, &project_path("/srv/site"), at(0)).unwrap()
 }
 
 /// Puts a file where it is wanted, whatever was there.
@@ -53,9 +53,9 @@ pub(crate) fn names(store: &Arc<dyn Store>, dir: &str) -> Vec<String> {
     entries.iter().map(|entry| entry.name.to_string()).collect()
 }
 
-pub(crate) const DIR: &str = "projects/-work-site/sessions/sess-1";
+pub(crate) const DIR: &str = "projects/-srv-site/sessions/sess-1";
 
-/// A store with a session, `sess-1`, of the project `/work/site`.
+/// A store with a session, `sess-1`, of the project `/srv/site`.
 pub(crate) fn session(store: &Arc<dyn Store>) -> SessionPlace {
     let new = NewSession { id: Some(SessionId::parse("sess-1").unwrap()), title: "T".to_owned() };
     let writer = SessionWriter::create(store, &project(store).dir, &new, at(0)).unwrap();
