@@ -10,6 +10,7 @@ mod cases;
 mod check;
 mod crash;
 mod damage;
+mod damages;
 mod document;
 mod faults;
 mod indexes;

@@ -14,10 +14,11 @@ use everturn::names::FilePath;
 use everturn::store::{FileStore, Holder, Options, Store};
 use everturn::tree::Tree;
 
-use super::check::{CURRENT, DAMAGE, PROGRAM_DAMAGE, program};
+use super::check::{PROGRAM_DAMAGE, program};
 use super::damage::{
     SESSION, codes, edit, edit_line, file, files, findings, good, open, replace, text,
 };
+use super::damages::{CURRENT, DAMAGE};
 use super::support::{at, id};
 
 /// What is reported and stays as it is.
