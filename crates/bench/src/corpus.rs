@@ -101,8 +101,9 @@ impl Corpus {
 
     fn count(&mut self, message: &str) {
         let mut before: Option<String> = None;
-        for word in message.split(|letter: char| !letter.is_ascii_lowercase()) {
-            if word.len() < 2 || OPERATORS.contains(&word) {
+        for word in message.split(|letter: char| !letter.is_alphanumeric()) {
+            let is_plain = word.bytes().all(|letter| letter.is_ascii_lowercase());
+            if word.len() < 2 || !is_plain || OPERATORS.contains(&word) {
                 before = None;
                 continue;
             }

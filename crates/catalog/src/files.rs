@@ -6,9 +6,12 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{AtFlags, Mode, OFlags, open, statat};
 
 use crate::codec::{Decoder, Encoder};
 
@@ -69,6 +72,27 @@ impl Stamp {
         let modified = (decoder.signed()?, decoder.signed()?);
         let changed = (decoder.signed()?, decoder.signed()?);
         Some(Stamp { len, number, modified, changed })
+    }
+}
+
+/// A directory below which many files are looked at: the way to it is gone only once.
+pub(crate) struct Below(Option<OwnedFd>);
+
+impl Below {
+    pub(crate) fn open(path: &Path) -> Below {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Below(open(path, flags, Mode::empty()).ok())
+    }
+
+    /// The same as [`Stamp::of`], of a file below.
+    pub(crate) fn stamp(&self, file: &str) -> Option<Stamp> {
+        let data = statat(self.0.as_ref()?, file, AtFlags::empty()).ok()?;
+        Some(Stamp {
+            len: u64::try_from(data.st_size).ok()?,
+            number: data.st_ino,
+            modified: (data.st_mtime, i64::try_from(data.st_mtime_nsec).ok()?),
+            changed: (data.st_ctime, i64::try_from(data.st_ctime_nsec).ok()?),
+        })
     }
 }
 
@@ -194,6 +218,9 @@ mod tests {
         one.write(&mut encoder);
         let bytes = encoder.seal();
         assert_eq!(Stamp::read(&mut Decoder::open(&bytes, "x").unwrap()), Some(one));
+        assert_eq!(Below::open(place.path()).stamp("cache/a"), Some(one));
+        assert_eq!(Below::open(place.path()).stamp("cache/b"), None);
+        assert_eq!(Below::open(&dir.path("a")).stamp(""), None);
         assert!(!one.is_settled(SystemTime::now()));
         assert!(one.is_settled(SystemTime::now() + SETTLING * 2));
         dir.replace("a", b"two").unwrap();

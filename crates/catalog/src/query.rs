@@ -245,9 +245,12 @@ impl Query {
         Ok(Some(atoms))
     }
 
-    /// The query with some slack in every word, for one that has found nothing. None, if there is no such word.
-    #[must_use]
-    pub fn forgiving(&self) -> Option<Query> {
+    /// The query with some slack in every word that is nowhere, for one that has found nothing. None, if there is no
+    /// such word: what is spelt as somewhere else is spelt right.
+    pub(crate) fn forgiving<E>(
+        &self,
+        mut is_known: impl FnMut(&str) -> Result<bool, E>,
+    ) -> Result<Option<Query>, E> {
         let mut query = self.clone();
         let mut changed = false;
         for clause in query.clauses.iter_mut().filter(|clause| !clause.absent) {
@@ -257,13 +260,20 @@ impl Query {
                     Atom::Humps { whole, .. } => Some(whole),
                     _ => None,
                 };
-                if let Some(word) = word.filter(|word| distance(word) > 0) {
+                let Some(word) = word.filter(|word| distance(word) > 0) else { continue };
+                if !is_known(word)? {
                     *atom = similar(word, None);
                     changed = true;
                 }
             }
         }
-        changed.then_some(query)
+        Ok(changed.then_some(query))
+    }
+
+    /// One word, wherever it stands.
+    pub(crate) fn word(word: &str) -> Query {
+        let clauses = vec![Clause::of(Atom::Phrase(vec![(0, word.to_owned())]))];
+        Query { clauses, ..Query::default() }
     }
 
     /// Adds bounds that were given beside the query.

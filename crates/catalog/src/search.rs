@@ -1,6 +1,7 @@
 //! Asking the index, or, where there is none, the sessions themselves.
 
 use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -61,8 +62,8 @@ pub struct Found {
     pub hits: Vec<Hit>,
     /// Whether there are more than were asked for.
     pub more: bool,
-    /// Whether nothing fitted exactly, and words that are similar were taken instead.
-    pub similar: bool,
+    /// What was asked instead, if nothing fitted exactly: words that are similar.
+    pub similar: Option<Query>,
 }
 
 /// An index that is ready to be asked.
@@ -102,12 +103,16 @@ impl Engine {
     ) -> Result<Found, CatalogError> {
         let mut found = self.find(query, sessions, (limit, sort))?;
         if found.hits.is_empty()
-            && let Some(forgiving) = query.forgiving()
+            && let Some(forgiving) = query.forgiving(|word| self.is_known(word))?
         {
             found = self.find(&forgiving, sessions, (limit, sort))?;
-            found.similar = !found.hits.is_empty();
+            found.similar = Some(forgiving).filter(|_| !found.hits.is_empty());
         }
         Ok(found)
+    }
+
+    fn is_known(&self, word: &str) -> Result<bool, CatalogError> {
+        Ok(self.searcher.doc_freq(&Term::from_field_text(self.fields.text, word))? > 0)
     }
 
     fn find(
@@ -151,7 +156,7 @@ impl Engine {
         hits.retain(|hit| seen.insert((hit.session, hit.seq)));
         let more = hits.len() > limit || is_full;
         hits.truncate(limit);
-        Ok(Found { hits, more, similar: false })
+        Ok(Found { hits, more, similar: None })
     }
 
     fn collect<C: Collector + Sync + Send>(
@@ -299,23 +304,21 @@ pub(crate) fn read_through(
     query: &Query,
     limit: usize,
 ) -> Found {
-    let mut found = Found::default();
-    for forgiving in [false, true] {
-        let query = match forgiving {
-            false => Some(query.clone()),
-            true => query.forgiving(),
-        };
-        let Some(query) = query else { break };
-        for (at, session) in
-            sessions.sessions.iter().enumerate().filter(|(_, one)| one.is_meant(&query))
-        {
+    let all = |query: &Query| {
+        let mut hits = Vec::new();
+        let meant = sessions.sessions.iter().enumerate().filter(|(_, one)| one.is_meant(query));
+        for (at, session) in meant {
             // A session that cannot be read hides nothing of the others.
-            read_one(sources, (at, session), &query, &mut found.hits).ok();
+            read_one(sources, (at, session), query, &mut hits).ok();
         }
-        found.similar = forgiving && !found.hits.is_empty();
-        if !found.hits.is_empty() {
-            break;
-        }
+        hits
+    };
+    let mut found = Found { hits: all(query), ..Found::default() };
+    if found.hits.is_empty() {
+        let is_known = |word: &str| Ok::<bool, Infallible>(!all(&Query::word(word)).is_empty());
+        let Ok(forgiving) = query.forgiving(is_known);
+        found.hits = forgiving.as_ref().map(all).unwrap_or_default();
+        found.similar = forgiving.filter(|_| !found.hits.is_empty());
     }
     found.hits.sort_by(|a, b| {
         b.time.cmp(&a.time).then_with(|| (a.session, a.seq).cmp(&(b.session, b.seq)))

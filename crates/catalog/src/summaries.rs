@@ -16,7 +16,7 @@ use everturn::view::{Evidence, Place, Places, Summary};
 use jiff::Timestamp;
 
 use crate::codec::{Decoder, Encoder, sum};
-use crate::files::{Directory, Stamp};
+use crate::files::{Below, Directory, Stamp};
 use crate::source::{Session, Sessions, Source};
 
 /// What the file is; another version has another name.
@@ -117,11 +117,12 @@ pub(crate) fn complete(sources: &[Source], sessions: &mut [Session]) {
 
 /// Drops the rows that no longer hold.
 fn checked(root: &Path, mut slots: Vec<(Place, Option<Row>)>) -> Vec<(Place, Option<Row>)> {
+    let root = Below::open(root);
     let check = |slots: &mut [(Place, Option<Row>)]| {
         // Many sessions may have a file in common, such as a database.
         let mut shared: HashMap<FilePath, Option<Stamp>> = HashMap::new();
         let mut now = |place: &Place, file: &FilePath| {
-            let look = || Stamp::of(&root.join(file.as_str()));
+            let look = || root.stamp(file.as_str());
             if file.is_within(&place.path) {
                 return look();
             }

@@ -287,10 +287,9 @@ impl Work<'_> {
         let summary = &job.session.summary;
         let layout = source.layout(summary.layout).ok_or(Failure::Session(0))?;
         let reader = layout.open(&source.store, &summary.place).map_err(|_| Failure::Session(0))?;
-        let all = reader.turns().map_err(|_| Failure::Session(0))?;
-        let mut entries = reader
-            .entries(row.turn.max(*all.start())..=*all.end())
-            .map_err(|_| Failure::Session(0))?;
+        // Asking for the last turn first would read some logs twice.
+        let entries = reader.entries(row.turn..=u64::MAX);
+        let mut entries = entries.map_err(|_| Failure::Session(0))?;
         let mut time = summary.created.or(summary.updated);
         let (mut bytes, mut told) = (0, 0);
         while let Some(entry) = entries.next() {

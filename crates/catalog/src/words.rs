@@ -60,9 +60,13 @@ impl<'a> Words<'a> {
 
     /// Makes a token of a stretch of the text.
     fn emit(&mut self, range: Range<usize>, position: usize) {
-        self.token.text.clear();
         let text = self.text.get(range.clone()).unwrap_or_default();
+        self.token.text.clear();
         fold(shortened(text), &mut self.token.text);
+        self.place(range, position);
+    }
+
+    fn place(&mut self, range: Range<usize>, position: usize) {
         self.token.offset_from = range.start;
         self.token.offset_to = range.end;
         self.token.position = position;
@@ -80,14 +84,26 @@ impl<'a> Words<'a> {
 
     fn word(&mut self) {
         let (start, rest) = (self.at, self.rest());
-        let ascii = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
+        let (mut ascii, mut capitals) = (0, 0);
+        for byte in rest.bytes().take_while(u8::is_ascii_alphanumeric) {
+            ascii += 1;
+            capitals += usize::from(byte.is_ascii_uppercase());
+        }
         let is_ascii = rest.as_bytes().get(ascii).is_none_or(u8::is_ascii);
         let length = if is_ascii { ascii } else { length_of_word(rest) };
         let word = rest.get(..length).unwrap_or_default();
-        if word.len() <= LONGEST {
-            humps(word, start, &mut self.parts);
+        let range = start..start + length;
+        if is_ascii && capitals == 0 {
+            // Most words are what they are folded to.
+            self.token.text.clear();
+            self.token.text.push_str(shortened(word));
+            self.place(range, self.position);
+        } else {
+            if word.len() <= LONGEST {
+                humps(word, start, &mut self.parts);
+            }
+            self.emit(range, self.position);
         }
-        self.emit(start..start + length, self.position);
         self.at = start + length;
         self.position += 1;
     }

@@ -430,7 +430,7 @@ pub trait Reader: Send {
     /// What was noticed when the session was opened.
     fn findings(&self) -> Vec<Finding>;
 
-    /// The entries of a range of turns, in order, while they are read.
+    /// The entries of a range of turns, in order, while they are read. It may reach beyond the last turn.
     fn entries(
         &self,
         turns: RangeInclusive<u64>,

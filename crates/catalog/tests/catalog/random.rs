@@ -74,7 +74,7 @@ proptest! {
             let Ok(query) = Query::parse(&text, at(0)) else { continue };
             let ask = |catalog: &mut Catalog| {
                 let found = catalog.search(&sources, &sessions, &query, (1000, Sort::Date));
-                let similar = found.similar;
+                let similar = found.similar.is_some();
                 (shown(&sources, &sessions, &found).into_iter().collect::<BTreeSet<_>>(), similar)
             };
             let (by_index, by_reading) = (ask(&mut index), ask(&mut none));

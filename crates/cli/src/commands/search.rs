@@ -202,11 +202,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let Collection { catalog, sources, .. } = &mut collection;
     let found = catalog.search(sources, &sessions, &query, (args.limit, sort));
     collection.mention_notes();
-    if found.similar {
+    if found.similar.is_some() {
         Output::status("nothing fits exactly; these are words that look like it");
     }
-    let answered = if found.similar { query.forgiving() } else { None };
-    let answered = answered.as_ref().unwrap_or(&query);
+    let answered = found.similar.as_ref().unwrap_or(&query);
     let vanished = print(context, (&collection, &sessions), answered, &found)?;
     context.out.flush()?;
     report(&sessions.findings);

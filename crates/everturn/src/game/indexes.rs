@@ -175,6 +175,11 @@ impl Indexes {
         self.deltas.add_snapshot(id, turn, file);
     }
 
+    /// The turn of the last snapshot that is listed.
+    pub(crate) fn last_snapshot(&self) -> Option<u64> {
+        self.deltas.last_snapshot()
+    }
+
     /// Takes out a snapshot that was added before.
     pub(crate) fn drop_snapshot(&mut self, id: &str) {
         self.deltas.drop_snapshot(id);

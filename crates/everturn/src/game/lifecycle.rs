@@ -119,7 +119,7 @@ impl GameWriter {
             self.meta.put(&["status"], status.as_str());
         }
         let mut steps = match (self.has_snapshot()?, documented) {
-            (false, _) => self.snapshot_steps(&Reason::SessionEnd, now)?.1,
+            (false, _) => self.snapshot_steps(&Reason::SessionEnd, documented, now)?.1,
             (true, true) => {
                 let mut steps = self.state_steps(now)?;
                 steps.extend(self.index_steps()?);

@@ -1,6 +1,8 @@
 //! Snapshots: the whole state at a turn, with checksums.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread;
 
 use jiff::Timestamp;
 
@@ -107,11 +109,35 @@ const NPCS: &str = "npcsState";
 /// The field of the checksums, the last one.
 const SUMS: &str = "checksums";
 
-/// The text of a snapshot.
+/// The text of a snapshot, and those of its states.
 ///
 /// Each state has a checksum of its value, which no other spelling of the same value changes. The file has one
 /// of its bytes besides: while that one is right, nothing else needs to be computed to know that all is well.
-pub(crate) fn write(header: &Header<'_>, state: &State, texts: &Texts) -> String {
+pub(crate) fn write(header: &Header<'_>, state: &State) -> (String, Texts) {
+    let (mut text, texts, mut sums) = thread::scope(|scope| {
+        // The checksums take as long as the texts, and need nothing of them.
+        let sums = scope.spawn(|| sums(state));
+        let texts = state.texts();
+        let text = body(header, state, &texts);
+        (text, texts, sums.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    });
+    sums.insert("file".to_owned(), format!("crc64:{NO_SUM}").into());
+    push_member(&mut text, SUMS, &pretty(&sums));
+    text.push_str("\n}");
+    if let Some(at) = sum_place(&text) {
+        let sum = format!("{:016x}", checksum(&[text.as_bytes()]));
+        text.replace_range(at..at + NO_SUM.len(), &sum);
+    }
+    (text, texts)
+}
+
+fn sums(state: &State) -> serde_json::Map<String, serde_json::Value> {
+    let sum = |(key, tree): (&str, &Tree)| (key.to_owned(), digest(tree).to_string().into());
+    parts(state).into_iter().map(sum).collect()
+}
+
+/// All fields before the checksums.
+fn body(header: &Header<'_>, state: &State, texts: &Texts) -> String {
     let first = header.from.as_ref().map_or(0, |(_, turn)| turn + 1).min(header.file.turn);
     let top = serde_json::json!({
         "snapshotId": header.file.id(),
@@ -125,20 +151,11 @@ pub(crate) fn write(header: &Header<'_>, state: &State, texts: &Texts) -> String
             "turnRange": [first, header.file.turn],
         },
     });
-    let mut sums = serde_json::Map::new();
     let mut text = pretty(&top);
     text.truncate(text.len() - "\n}".len());
     text.reserve(texts.len() + texts.len() / 4);
-    for ((key, tree), part) in parts(state).into_iter().zip(texts.parts()) {
+    for ((key, _), part) in parts(state).into_iter().zip(texts.parts()) {
         push_member(&mut text, key, part);
-        sums.insert(key.to_owned(), digest(tree).to_string().into());
-    }
-    sums.insert("file".to_owned(), format!("crc64:{NO_SUM}").into());
-    push_member(&mut text, SUMS, &pretty(&sums));
-    text.push_str("\n}");
-    if let Some(at) = sum_place(&text) {
-        let sum = format!("{:016x}", checksum(&[text.as_bytes()]));
-        text.replace_range(at..at + NO_SUM.len(), &sum);
     }
     text
 }
@@ -335,7 +352,7 @@ mod tests {
         let (now, reason) = (Timestamp::UNIX_EPOCH, &Reason::Manual);
         let from = Some(("snapshot-0100".to_owned(), 100));
         let header = Header { file: FILE, session: "s", now, reason, from, deltas: 3 };
-        write(&header, state, &state.texts())
+        write(&header, state).0
     }
 
     /// The text after a change, with a checksum that is right again.

@@ -251,7 +251,7 @@ impl GameWriter {
 
     /// Takes a snapshot now.
     pub fn snapshot(&mut self, now: Timestamp) -> Result<String, GameError> {
-        self.take_snapshot(&Reason::Manual, now)
+        self.take_snapshot(&Reason::Manual, false, now)
     }
 
     /// Writes what is due and gives the session back.

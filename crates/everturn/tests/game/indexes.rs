@@ -108,7 +108,7 @@ fn indexes_tell_what_is_in_the_logs() {
 }
 
 #[test]
-fn the_first_change_of_a_session_is_indexed_although_its_file_was_not_there_before() {
+fn what_came_after_the_indexes_were_written_is_added_to_them() {
     let store = memory();
     let mut writer = game(&store, "session-one");
     let quiet = r#"{"actor": "player", "events": [{"type": "talk", "description": "Hm."}]}"#;
@@ -118,6 +118,13 @@ fn the_first_change_of_a_session_is_indexed_although_its_file_was_not_there_befo
     let loud = r#"{"actor": "player", "events": [{"type": "conflict_end", "description": "Ha."}],
         "deltas": [{"scope": "world", "deltas": [{"op": "set", "path": "peace", "value": true}]}]}"#;
     assert!(writer.append(&TurnInput::parse(loud).unwrap(), at(2)).unwrap().snapshot.is_some());
-    let index: Value = serde_json::from_str(&indexes(&store)["delta"]).unwrap();
-    assert_eq!(index["totalDeltas"], json!(1));
+    writer.release().unwrap();
+    let index = || -> Value { serde_json::from_str(&indexes(&store)["delta"]).unwrap() };
+    assert_eq!(index()["throughTurn"], json!(0));
+    open(&store).close(at(3)).unwrap();
+    // The file of this change was not there before.
+    assert_eq!(index()["totalDeltas"], json!(1));
+    let snapshots = index()["snapshots"].as_array().unwrap().clone();
+    let ids: Vec<&Value> = snapshots.iter().map(|snapshot| &snapshot["snapshotId"]).collect();
+    assert_eq!(ids, ["snapshot-0000", "snapshot-0002"]);
 }

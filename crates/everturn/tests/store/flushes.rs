@@ -68,7 +68,7 @@ fn no_flush_can_be_left_out() {
             Flush::CloseFile => many::crash_notices(*why),
             Flush::Abort | Flush::UndoFile | Flush::UndoDir => failure_notices(*why),
             Flush::StagedFile | Flush::StagedDir => crash_notices(*why, &staging()),
-            Flush::UndoStaged => staged::crash_notices(*why),
+            Flush::UndoStaged => staged::undone::crash_notices(*why),
             _ => crash_notices(*why, &small_log()),
         };
         assert!(noticed, "nobody notices when {why} is left out");

@@ -1,5 +1,6 @@
 //! A session that is read, in the common view.
 
+use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
@@ -22,7 +23,8 @@ const SCOPE: &str = "meta";
 pub(super) struct SessionReader {
     home: Home,
     session: Session,
-    tally: Tally,
+    /// How many messages there are, once somebody has asked: the whole log is read for it.
+    tally: OnceCell<Tally>,
     findings: Vec<Finding>,
 }
 
@@ -30,14 +32,21 @@ impl SessionReader {
     pub(super) fn open(home: Home, id: &SessionId) -> Result<SessionReader, CodeliaError> {
         let mut findings = Vec::new();
         let session = home.find(id, &mut findings)?;
-        let tally = home.count(&session)?;
-        Ok(SessionReader { home, session, tally, findings })
+        Ok(SessionReader { home, session, tally: OnceCell::new(), findings })
+    }
+
+    fn last(&self) -> Result<u64, CodeliaError> {
+        if let Some(tally) = self.tally.get() {
+            return Ok(tally.messages);
+        }
+        let tally = self.home.count(&self.session)?;
+        Ok(self.tally.get_or_init(|| tally).messages)
     }
 }
 
 impl Reader for SessionReader {
     fn turns(&self) -> Result<RangeInclusive<u64>, LayoutError> {
-        Ok(0..=self.tally.messages)
+        Ok(0..=self.last()?)
     }
 
     fn findings(&self) -> Vec<Finding> {
@@ -72,7 +81,7 @@ impl Reader for SessionReader {
     }
 
     fn state(&self, turn: Option<u64>) -> Result<State, LayoutError> {
-        let last = self.tally.messages;
+        let last = self.last()?;
         if turn.is_some_and(|turn| turn != last) {
             let what = "only the present state of a session is kept; its messages are what it was";
             return Err(LayoutError::NotOffered { layout: NAME, what });

@@ -87,6 +87,10 @@ impl Deltas {
         self.snapshots.push(Snapshot { id, turn, file });
     }
 
+    pub(super) fn last_snapshot(&self) -> Option<u64> {
+        self.snapshots.entries().last().map(|snapshot| snapshot.turn)
+    }
+
     pub(super) fn drop_snapshot(&mut self, id: &str) {
         let id = clip(id, MOST_NAME);
         self.snapshots.remove(|snapshot| snapshot.id == id);

@@ -177,7 +177,6 @@ impl<T: Listed> Thinned<T> {
         Ok(list)
     }
 
-    #[cfg(test)]
     pub(super) fn entries(&self) -> &[T] {
         &self.entries
     }

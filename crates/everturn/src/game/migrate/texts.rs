@@ -108,7 +108,7 @@ pub(super) fn snapshots(
         };
         let header =
             Header { file, session: id.as_str(), now, reason: &reason, from: None, deltas: 0 };
-        let text = write(&header, &state, &state.texts());
+        let (text, _) = write(&header, &state);
         files.insert(format!("snapshots/{}", file.render()), text.into_bytes());
     }
 }

@@ -63,7 +63,7 @@ impl Follow for Taker<'_, '_> {
             from: from.map(|from| (snapshot_id(from), from)),
             deltas: from.map_or(0, |from| self.facts.recount.deltas_by_turn.sum(from, turn)),
         };
-        let text = write(&header, state, &state.texts());
+        let (text, _) = write(&header, state);
         Ok(self.keeper.write(&file.path(&self.session.dir), text.into_bytes())?)
     }
 

@@ -46,7 +46,7 @@ impl GameWriter {
             indexes: Some(Indexes::new(new.id.as_str())),
             findings: Vec::new(),
         };
-        game.take_snapshot(&Reason::Initial, now)?;
+        game.take_snapshot(&Reason::Initial, true, now)?;
         Ok(game)
     }
 }

@@ -109,10 +109,21 @@ pub(crate) fn catch_up(session: &Session, indexes: &mut Indexes) -> Result<(), G
 pub(crate) fn rebuild(session: &Session) -> Result<Indexes, GameError> {
     let mut indexes = Indexes::new(session.id.as_str());
     catch_up(session, &mut indexes)?;
-    for (file, _) in &session.files()?.snapshots {
+    add_snapshots(session, &mut indexes, None)?;
+    Ok(indexes)
+}
+
+/// Adds the snapshots after the last one that is listed.
+fn add_snapshots(
+    session: &Session,
+    indexes: &mut Indexes,
+    known: Option<u64>,
+) -> Result<(), GameError> {
+    let snapshots = &session.files()?.snapshots;
+    for (file, _) in snapshots.iter().filter(|(file, _)| Some(file.turn) > known) {
         indexes.add_snapshot(&file.id(), file.turn, &file.render());
     }
-    Ok(indexes)
+    Ok(())
 }
 
 impl GameWriter {
@@ -142,6 +153,8 @@ impl GameWriter {
                 if indexes.through() + 1 >= begun && indexes.through() <= self.turn() =>
             {
                 catch_up(&self.session, &mut indexes)?;
+                let known = indexes.last_snapshot();
+                add_snapshots(&self.session, &mut indexes, known)?;
                 Ok(indexes)
             }
             _ => rebuild(&self.session),

@@ -34,7 +34,7 @@ impl GameWriter {
             return Ok(None);
         }
         if let Some(reason) = self.snapshot_due(events) {
-            return self.take_snapshot(&reason, now).map(Some);
+            return self.take_snapshot(&reason, rotated, now).map(Some);
         }
         if rotated {
             self.write_all(now)?;
@@ -66,13 +66,15 @@ impl GameWriter {
         }
     }
 
-    /// Takes a snapshot of the state after the last turn, and writes the states with it.
+    /// Takes a snapshot of the state after the last turn, and writes the states with it, and the indexes if they
+    /// are due.
     pub(crate) fn take_snapshot(
         &mut self,
         reason: &Reason,
+        with_indexes: bool,
         now: Timestamp,
     ) -> Result<String, GameError> {
-        let file = self.committing(|game| game.snapshot_steps(reason, now))?;
+        let file = self.committing(|game| game.snapshot_steps(reason, with_indexes, now))?;
         Ok(file.id())
     }
 
@@ -80,6 +82,7 @@ impl GameWriter {
     pub(in crate::game) fn snapshot_steps(
         &mut self,
         reason: &Reason,
+        with_indexes: bool,
         now: Timestamp,
     ) -> Result<(SnapshotFile, Vec<Step>), GameError> {
         let program = self.session.form == Form::Program;
@@ -97,8 +100,7 @@ impl GameWriter {
             from: from.filter(|(_, turn)| *turn < file.turn),
             deltas: self.meta.number(&["deltaStats", "deltasSinceSnapshot"]).unwrap_or(0),
         };
-        let texts = self.state.texts();
-        let text = snapshot::write(&header, &self.state, &texts);
+        let (text, texts) = snapshot::write(&header, &self.state);
         let path = file.path(&self.session.dir);
         let mut steps = vec![replace(path, text.into_bytes())];
         if !program {
@@ -106,13 +108,19 @@ impl GameWriter {
             self.meta.put(&["deltaStats", "deltasSinceSnapshot"], &0);
             self.meta.put(&["deltaStats", "lastSnapshotTurn"], &file.turn);
             steps.extend(self.state_files(&texts, now)?);
-            let again = *reason != Reason::Initial && last == Some(file.turn);
-            let indexes = self.indexes()?;
-            if again {
-                indexes.drop_snapshot(&file.id());
+            if with_indexes {
+                self.indexes()?;
             }
-            indexes.add_snapshot(&file.id(), file.turn, &file.render());
-            steps.extend(self.index_steps()?);
+            // Those that are not at hand find it among the files when they are.
+            if let Some(indexes) = &mut self.indexes {
+                if *reason != Reason::Initial && last == Some(file.turn) {
+                    indexes.drop_snapshot(&file.id());
+                }
+                indexes.add_snapshot(&file.id(), file.turn, &file.render());
+            }
+            if with_indexes {
+                steps.extend(self.index_steps()?);
+            }
         }
         Ok((file, steps))
     }
