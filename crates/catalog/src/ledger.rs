@@ -74,7 +74,7 @@ impl Ledger {
             let (number, turn, seq) = (decoder.number()?, decoder.number()?, decoder.number()?);
             let flags = decoder.number()?;
             let tail = decoder.maybe(Decoder::number)?;
-            let stamps = read_stamps(decoder, &path)?;
+            let stamps = read_stamps(decoder, &path, &mut Vec::new())?;
             let (settled, whole) = (flags & 1 != 0, flags & 2 != 0);
             let row = Row { number, stamps, settled, whole, turn, seq, tail };
             Some((Key { root, layout, path }, row))

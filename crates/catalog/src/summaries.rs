@@ -219,18 +219,25 @@ fn write_path(encoder: &mut Encoder, place: &FilePath, file: &FilePath) {
     encoder.text(rest.unwrap_or(file.as_str()));
 }
 
-fn read_path(decoder: &mut Decoder<'_>, place: &FilePath) -> Option<FilePath> {
-    match decoder.number()? {
-        0 => FilePath::parse(decoder.text()?).ok(),
-        _ => match decoder.text()? {
-            "" => Some(place.clone()),
-            // Most are files right below, of which only the name has to be looked at.
-            rest => match rest.strip_prefix('/').filter(|name| !name.contains('/')) {
-                Some(name) => Some(place.join(&Name::parse(name).ok()?)),
-                None => FilePath::parse(&format!("{place}{rest}")).ok(),
-            },
-        },
+/// Reads a path; of those that were `read` before, most come again.
+fn read_path(
+    decoder: &mut Decoder<'_>,
+    place: &FilePath,
+    read: &mut Vec<FilePath>,
+) -> Option<FilePath> {
+    let (below, text) = (decoder.number()? > 0, decoder.text()?);
+    let start = if below { place.as_str() } else { "" };
+    let is_it = |path: &&FilePath| path.as_str().strip_prefix(start) == Some(text);
+    if let Some(path) = read.iter().find(is_it) {
+        return Some(path.clone());
     }
+    let path = match text.strip_prefix('/').filter(|name| below && !name.contains('/')) {
+        // Most are files right below, of which only the name has to be looked at.
+        Some(name) => place.join(&Name::parse(name).ok()?),
+        None => FilePath::parse(&[start, text].concat()).ok()?,
+    };
+    read.push(path.clone());
+    Some(path)
 }
 
 pub(crate) fn write_stamps(encoder: &mut Encoder, place: &FilePath, stamps: &Stamps) {
@@ -241,8 +248,12 @@ pub(crate) fn write_stamps(encoder: &mut Encoder, place: &FilePath, stamps: &Sta
     }
 }
 
-pub(crate) fn read_stamps(decoder: &mut Decoder<'_>, place: &FilePath) -> Option<Stamps> {
-    decoder.list(|decoder| Some((read_path(decoder, place)?, decoder.maybe(Stamp::read)?)))
+pub(crate) fn read_stamps(
+    decoder: &mut Decoder<'_>,
+    place: &FilePath,
+    read: &mut Vec<FilePath>,
+) -> Option<Stamps> {
+    decoder.list(|decoder| Some((read_path(decoder, place, read)?, decoder.maybe(Stamp::read)?)))
 }
 
 impl Row {
@@ -285,9 +296,10 @@ impl Row {
         let turns = decoder.maybe(Decoder::number)?;
         let mut text = || decoder.maybe(|decoder| Some(decoder.text()?.to_owned()));
         let (parent, project) = (text()?, text()?);
-        let entries = decoder.list(|decoder| read_path(decoder, &path))?;
-        let log = decoder.maybe(|decoder| read_path(decoder, &path))?;
-        let stamps = read_stamps(decoder, &path)?;
+        let mut read = vec![path.clone()];
+        let entries = decoder.list(|decoder| read_path(decoder, &path, &mut read))?;
+        let log = decoder.maybe(|decoder| read_path(decoder, &path, &mut read))?;
+        let stamps = read_stamps(decoder, &path, &mut read)?;
         let summary = Summary {
             place: Place { id, path },
             layout: layout.name(),

@@ -97,7 +97,11 @@ fn check_name(name: &str) -> Result<(), NameError> {
     if name.len() > MAX_NAME_BYTES {
         return Err(too_long(name, MAX_NAME_BYTES));
     }
-    if let Some(character) = name.chars().find(|c| matches!(c, '/' | '\\') || c.is_control()) {
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'/' | b'\\');
+    let is_wrong = |c: &char| matches!(c, '/' | '\\') || c.is_control();
+    if !name.bytes().all(is_plain)
+        && let Some(character) = name.chars().find(is_wrong)
+    {
         return Err(NameError::Character { name: name.to_owned(), character });
     }
     if is_reserved(name) {
@@ -184,7 +188,7 @@ impl FilePath {
         if self.is_root() {
             FilePath(name.0.as_str().into())
         } else {
-            FilePath(format!("{}/{}", self.0, name.0).into())
+            FilePath([&self.0, "/", &name.0].concat().into())
         }
     }
 

@@ -83,7 +83,10 @@ fn typos_are_forgiven_only_when_nothing_fits() {
     };
     assert_eq!(ask("dragon"), (1, false));
     assert_eq!(ask("dargon"), (2, true));
+    assert_eq!(ask("dargon sleeps"), (1, true));
     assert_eq!(ask("xyzzyx"), (0, false));
+    // Both are words, only not of one entry.
+    assert_eq!(ask("dragon rides"), (0, false));
 }
 
 #[test]
