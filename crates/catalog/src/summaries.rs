@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::thread;
 use std::time::SystemTime;
@@ -72,10 +73,15 @@ pub(crate) fn list(
     now: SystemTime,
     found: &mut Sessions,
 ) -> Result<Option<io::Error>, LayoutError> {
-    let Places { mut places, findings } = layout.places(&source.store)?;
+    // What is kept is read while the disk is looked at.
+    let (listed, mut known) = thread::scope(|scope| {
+        let listed = scope.spawn(|| layout.places(&source.store));
+        let known = dir.map(|dir| load(dir, source, layout)).unwrap_or_default();
+        (listed.join().unwrap_or_else(|panic| resume_unwind(panic)), known)
+    });
+    let Places { mut places, findings } = listed?;
     places.retain(|place| source.covers(place));
     found.findings.extend(findings);
-    let mut known = dir.map(|dir| load(dir, source, layout)).unwrap_or_default();
     let slots = places.into_iter().map(|place| (known.remove(&place.path), place));
     let slots = checked(&source.root, slots.map(|(row, place)| (place, row)).collect());
     let missing = slots.iter().filter(|(_, row)| row.is_none()).count();
