@@ -6,12 +6,11 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{AtFlags, Mode, OFlags, open, statat};
+use rustix::fs::{AtFlags, statat};
 
 use crate::codec::{Decoder, Encoder};
 
@@ -76,12 +75,11 @@ impl Stamp {
 }
 
 /// A directory below which many files are looked at: the way to it is gone only once.
-pub(crate) struct Below(Option<OwnedFd>);
+pub(crate) struct Below(Option<File>);
 
 impl Below {
     pub(crate) fn open(path: &Path) -> Below {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Below(open(path, flags, Mode::empty()).ok())
+        Below(File::open(path).ok())
     }
 
     /// The same as [`Stamp::of`], of a file below.
