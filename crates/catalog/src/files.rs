@@ -6,11 +6,11 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{AtFlags, statat};
+use rustix::fs::{AtFlags, Stat, stat, statat};
 
 use crate::codec::{Decoder, Encoder};
 
@@ -36,12 +36,15 @@ pub(crate) struct Stamp {
 impl Stamp {
     /// What stands at a path; `None` if nothing does, or nobody may look.
     pub(crate) fn of(path: &Path) -> Option<Stamp> {
-        let data = fs::metadata(path).ok()?;
+        Stamp::new(&stat(path).ok()?)
+    }
+
+    fn new(data: &Stat) -> Option<Stamp> {
         Some(Stamp {
-            len: data.len(),
-            number: data.ino(),
-            modified: (data.mtime(), data.mtime_nsec()),
-            changed: (data.ctime(), data.ctime_nsec()),
+            len: u64::try_from(data.st_size).ok()?,
+            number: data.st_ino,
+            modified: (data.st_mtime, i64::try_from(data.st_mtime_nsec).ok()?),
+            changed: (data.st_ctime, i64::try_from(data.st_ctime_nsec).ok()?),
         })
     }
 
@@ -84,13 +87,7 @@ impl Below {
 
     /// The same as [`Stamp::of`], of a file below.
     pub(crate) fn stamp(&self, file: &str) -> Option<Stamp> {
-        let data = statat(self.0.as_ref()?, file, AtFlags::empty()).ok()?;
-        Some(Stamp {
-            len: u64::try_from(data.st_size).ok()?,
-            number: data.st_ino,
-            modified: (data.st_mtime, i64::try_from(data.st_mtime_nsec).ok()?),
-            changed: (data.st_ctime, i64::try_from(data.st_ctime_nsec).ok()?),
-        })
+        Stamp::new(&statat(self.0.as_ref()?, file, AtFlags::empty()).ok()?)
     }
 }
 
@@ -203,6 +200,8 @@ pub(crate) fn canonical(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
 
     #[test]
