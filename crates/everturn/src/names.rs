@@ -97,11 +97,7 @@ fn check_name(name: &str) -> Result<(), NameError> {
     if name.len() > MAX_NAME_BYTES {
         return Err(too_long(name, MAX_NAME_BYTES));
     }
-    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'/' | b'\\');
-    let is_wrong = |c: &char| matches!(c, '/' | '\\') || c.is_control();
-    if !name.bytes().all(is_plain)
-        && let Some(character) = name.chars().find(is_wrong)
-    {
+    if let Some(character) = name.chars().find(|c| matches!(c, '/' | '\\') || c.is_control()) {
         return Err(NameError::Character { name: name.to_owned(), character });
     }
     if is_reserved(name) {
