@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use crate::tree::{Kind, Tree};
 
-pub(crate) use apply::{Doing, Notes};
+pub(crate) use apply::{Doing, Notes, Positions};
 pub use diff::diff;
 pub use inverse::apply_group;
 pub use path::{MAX_SEGMENTS, Path, Spelling};

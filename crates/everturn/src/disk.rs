@@ -90,6 +90,11 @@ pub trait DiskFile: Send + Sync {
     /// Reads at most `buf.len()` bytes; 0 only at the end of the file.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize>;
 
+    /// The same for the room that `bytes` has left, which need not be filled with anything before.
+    fn read_more(&self, offset: u64, bytes: &mut Vec<u8>) -> io::Result<usize> {
+        read_through(bytes, |buf| self.read_at(offset, buf))
+    }
+
     /// Writes at a place, for [`Access::Write`]; may write less than asked.
     ///
     /// After a power cut any part of what was written since the last flush may be missing, and bytes
@@ -314,10 +319,30 @@ pub(crate) fn read_all(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
 pub(crate) fn read_range(file: &dyn DiskFile, start: u64, end: u64) -> io::Result<Vec<u8>> {
     let end = end.min(file.stat()?.len);
     let len = usize::try_from(end.saturating_sub(start)).map_err(io::Error::other)?;
-    let mut bytes = vec![0; len];
-    let read = read_full(file, start, &mut bytes)?;
-    bytes.truncate(read);
+    let mut bytes = Vec::with_capacity(len);
+    while bytes.len() < len {
+        match file.read_more(start + bytes.len() as u64, &mut bytes) {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    // There may have been more room than was asked for.
+    bytes.truncate(len);
     Ok(bytes)
+}
+
+/// Reads into the room that `bytes` has left by way of a slice.
+fn read_through(
+    bytes: &mut Vec<u8>,
+    read: impl FnOnce(&mut [u8]) -> io::Result<usize>,
+) -> io::Result<usize> {
+    let before = bytes.len();
+    bytes.resize(bytes.capacity(), 0);
+    let done = bytes.get_mut(before..).map_or(Ok(0), read);
+    bytes.truncate(before + *done.as_ref().unwrap_or(&0));
+    done
 }
 
 /// Writes all of `bytes` at `offset`, in as many calls as it takes.

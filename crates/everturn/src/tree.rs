@@ -101,8 +101,9 @@ impl Slice {
     }
 
     /// All of `text`, which is one value without white space around it.
-    pub(crate) fn whole(text: &str) -> Slice {
-        Slice { span: 0..text.len(), text: Arc::new(text.to_owned()) }
+    pub(crate) fn whole(text: impl Into<String>) -> Slice {
+        let text = text.into();
+        Slice { span: 0..text.len(), text: Arc::new(text) }
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -164,7 +165,7 @@ impl Node {
         if depth + self.depth() <= MAX_APART {
             return self;
         }
-        Node::Text(Slice::whole(&Tree(self).to_line()))
+        Node::Text(Slice::whole(Tree(self).to_line()))
     }
 
     /// How many levels are taken apart.
@@ -213,7 +214,7 @@ impl Tree {
 
     /// A tree that holds what `value` serializes to.
     pub fn from_value<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Tree> {
-        Ok(Tree(Node::Text(Slice::whole(&serde_json::to_string(value)?))))
+        Ok(Tree(Node::Text(Slice::whole(serde_json::to_string(value)?))))
     }
 
     /// The value `null`.

@@ -3,6 +3,8 @@
 use std::cell::OnceCell;
 use std::mem;
 
+use smallvec::{SmallVec, smallvec};
+
 use super::{Delta, DeltaError, MAX_SEGMENTS, Op, Path, number};
 use crate::tree::{Key, Kind, Members, Node, Slice, Tree, escape_key, index};
 
@@ -14,9 +16,12 @@ const SHOWN_SEGMENTS: usize = 8;
 pub(crate) struct Notes {
     previous: Option<Tree>,
     created: usize,
-    positions: Vec<usize>,
+    positions: Positions,
     member: Option<usize>,
 }
+
+/// Places in an array: mostly none, or one.
+pub(crate) type Positions = SmallVec<[usize; 2]>;
 
 impl Delta {
     /// Carries the change out, and returns it with all that taking it back needs.
@@ -39,7 +44,7 @@ impl Delta {
     pub(crate) fn note(&mut self, notes: Notes) {
         self.previous = notes.previous;
         self.created = notes.created;
-        self.positions = notes.positions;
+        self.positions = notes.positions.into_vec();
         self.member = notes.member;
     }
 
@@ -190,7 +195,7 @@ impl<S: AsRef<str>> Doing<'_, S> {
                 let found = index(last).filter(|at| *at < elements.len());
                 let at = found.ok_or_else(|| self.missing())?;
                 let previous = Some(Tree(elements.remove(at)));
-                Ok(Notes { previous, positions: vec![at], ..Notes::default() })
+                Ok(Notes { previous, positions: smallvec![at], ..Notes::default() })
             }
             Node::Text(_) => Err(self.no_container(above.len(), kind)),
         }
@@ -215,7 +220,7 @@ impl<S: AsRef<str>> Doing<'_, S> {
         let at_the_end = self.positions == [length] && self.previous.is_none();
         if self.positions.is_empty() || at_the_end {
             elements.push(value);
-            return Ok(Notes { positions: vec![length], ..Notes::default() });
+            return Ok(Notes { positions: smallvec![length], ..Notes::default() });
         }
         let fits = |(added, &at): (usize, &usize)| at <= length + added;
         if !ascending(self.positions) || !self.positions.iter().enumerate().all(fits) {
@@ -226,7 +231,7 @@ impl<S: AsRef<str>> Doing<'_, S> {
         let new: Vec<(usize, Node)> = self.positions.iter().copied().zip(values).collect();
         insert_all(elements, new);
         let previous = self.previous.cloned().filter(|_| !spelled.is_empty());
-        Ok(Notes { previous, positions: self.positions.to_vec(), ..Notes::default() })
+        Ok(Notes { previous, positions: self.positions.into(), ..Notes::default() })
     }
 
     /// The elements as they were spelled when they were removed, if one differed from the value in that.
@@ -247,10 +252,10 @@ impl<S: AsRef<str>> Doing<'_, S> {
                 || node.kind() == value.kind()
                     && node.canonical() == *wanted.get_or_init(|| value.0.canonical())
         };
-        let positions: Vec<usize> = if self.positions.is_empty() {
+        let positions: Positions = if self.positions.is_empty() {
             (0..).zip(elements.iter()).filter(|(_, node)| is_it(node)).map(|(at, _)| at).collect()
         } else {
-            self.positions.to_vec()
+            self.positions.into()
         };
         if !ascending(&positions) {
             return Err(self.no_element(elements.len()));
@@ -279,10 +284,8 @@ impl<S: AsRef<str>> Doing<'_, S> {
         }
         let depth = self.segments.len();
         let node = self.reach(state, depth)?;
-        let Node::Text(was) = node else {
-            return Err(self.mismatch(depth, node.kind(), wanted));
-        };
-        let kind = Tree(Node::Text(was.clone())).kind();
+        let kind = node.kind();
+        let Node::Text(was) = node else { return Err(self.mismatch(depth, kind, wanted)) };
         if kind != Kind::Number {
             return Err(self.mismatch(depth, kind, wanted));
         }
@@ -291,7 +294,7 @@ impl<S: AsRef<str>> Doing<'_, S> {
             Node::Object(_) | Node::Array(_) => number::add(was.as_str(), &value.to_line()),
         };
         let sum = sum.map_err(|sum| DeltaError::Range { path: self.path(), sum })?;
-        let previous = mem::replace(node, Node::Text(Slice::whole(&sum)));
+        let previous = mem::replace(node, Node::Text(Slice::whole(sum)));
         Ok(Notes { previous: Some(Tree(previous)), ..Notes::default() })
     }
 }

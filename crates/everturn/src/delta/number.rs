@@ -5,6 +5,10 @@
 /// Integers of up to 38 digits are added exactly, longer ones not at all. If a fraction or an exponent is
 /// involved, the sum is that of 64-bit floating-point numbers.
 pub(super) fn add(a: &str, b: &str) -> Result<String, String> {
+    let small = |text: &str| text.parse::<i64>().ok();
+    if let Some(sum) = small(a).zip(small(b)).and_then(|(a, b)| a.checked_add(b)) {
+        return Ok(sum.to_string());
+    }
     let is_integer = |text: &str| !text.contains(['.', 'e', 'E']);
     let sum = if is_integer(a) && is_integer(b) {
         let sum = |a: i128, b: i128| a.checked_add(b).map(|sum| sum.to_string());

@@ -1,5 +1,5 @@
 //! What the operating system knows of a name: kind, length, identity, permissions. Links are not followed,
-//! and times are not asked for.
+//! and times are not asked for. Besides, what some systems do better than others: taking room, and reading.
 //!
 //! On Linux the times are left out for speed. Since 6.13, asking for them makes the next write to the file
 //! take a finer time stamp, which dirties the inode and, on ext4, makes every flush of the log half as
@@ -28,8 +28,12 @@ fn fill(file: &File, start: u64, end: u64) -> io::Result<()> {
 
 #[cfg(target_os = "linux")]
 mod system {
-    use rustix::fs::{AtFlags, CWD, FallocateFlags, FileType, Statx, StatxFlags, fallocate, statx};
-    use rustix::io::Errno;
+    use rustix::buffer::spare_capacity;
+    use rustix::fs::{
+        AtFlags, CWD, FallocateFlags, FileType, Mode, OFlags, ResolveFlags, Statx, StatxFlags,
+        fallocate, openat2, statx,
+    };
+    use rustix::io::{Errno, pread};
 
     use super::{File, FileId, Kind, Path, Stat, io};
 
@@ -53,6 +57,19 @@ mod system {
     pub(crate) fn below(dir: &Base, path: &str) -> io::Result<Stat> {
         let path = if path.is_empty() { "." } else { path };
         Ok(stat_from(&statx(dir, path, AtFlags::SYMLINK_NOFOLLOW, WANTED)?))
+    }
+
+    /// Opens a file for reading in one step, if that can be done; links must not lead out of `dir`.
+    pub(crate) fn open_below(dir: &Base, path: &str) -> Option<File> {
+        // Whatever waits for a writer must not be waited for.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let opened = openat2(dir, path, flags, Mode::empty(), ResolveFlags::BENEATH);
+        opened.ok().map(File::from)
+    }
+
+    /// Reads into the room that `bytes` has left.
+    pub(crate) fn read_more(file: &File, offset: u64, bytes: &mut Vec<u8>) -> io::Result<usize> {
+        Ok(pread(file, spare_capacity(bytes), offset)?)
     }
 
     pub(crate) fn reserve(file: &File, start: u64, end: u64) -> io::Result<()> {
@@ -83,7 +100,7 @@ mod system {
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::fs::{FileExt, MetadataExt};
     use std::time::UNIX_EPOCH;
 
     use super::{File, FileId, Kind, Path, Stat, io};
@@ -100,6 +117,14 @@ mod system {
 
     pub(crate) fn below(dir: &Base, path: &str) -> io::Result<Stat> {
         of_entry(&dir.join(path))
+    }
+
+    pub(crate) fn open_below(_: &Base, _: &str) -> Option<File> {
+        None
+    }
+
+    pub(crate) fn read_more(file: &File, offset: u64, bytes: &mut Vec<u8>) -> io::Result<usize> {
+        crate::disk::read_through(bytes, |buf| file.read_at(buf, offset))
     }
 
     pub(crate) fn reserve(file: &File, start: u64, end: u64) -> io::Result<()> {
@@ -122,4 +147,4 @@ mod system {
     }
 }
 
-pub(super) use system::{Base, base, below, of_entry, of_file, reserve};
+pub(super) use system::{Base, base, below, of_entry, of_file, open_below, read_more, reserve};

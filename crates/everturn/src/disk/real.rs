@@ -201,16 +201,16 @@ impl Disk for RealDisk {
 
     fn open(&self, path: &FilePath, access: Access) -> io::Result<Box<dyn DiskFile>> {
         let mut options = File::options();
-        let place = match access {
-            Access::Read => self.resolve(path)?,
-            Access::Append | Access::Write => self.target(path)?,
+        options.read(true);
+        let file = match access {
+            // What cannot be opened so easily shows why when it is looked for step by step.
+            Access::Read => match facts::open_below(&self.base, path.as_str()) {
+                Some(file) => file,
+                None => options.open(self.resolve(path)?)?,
+            },
+            Access::Append => options.append(true).open(self.target(path)?)?,
+            Access::Write => options.write(true).open(self.target(path)?)?,
         };
-        match access {
-            Access::Read => options.read(true),
-            Access::Append => options.read(true).append(true),
-            Access::Write => options.read(true).write(true),
-        };
-        let file = options.open(place)?;
         if facts::of_file(&file)?.kind != Kind::File {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "is not a regular file"));
         }
@@ -316,6 +316,10 @@ impl DiskFile for RealFile {
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
         FileExt::read_at(&self.file, buf, offset)
+    }
+
+    fn read_more(&self, offset: u64, bytes: &mut Vec<u8>) -> io::Result<usize> {
+        facts::read_more(&self.file, offset, bytes)
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {

@@ -237,6 +237,12 @@ impl Replay<'_> {
         &self.state
     }
 
+    /// The same, for whoever wants no more turns.
+    #[must_use]
+    pub fn into_state(self) -> State {
+        self.state
+    }
+
     /// The session that is replayed.
     #[must_use]
     pub fn session(&self) -> &Session {

@@ -438,7 +438,7 @@ impl TurnLine<'_> {
             }
         }
         let text = line.close();
-        Tree(crate::tree::Node::Text(Slice::whole(&text)))
+        Tree(crate::tree::Node::Text(Slice::whole(text)))
     }
 }
 

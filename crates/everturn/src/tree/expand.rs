@@ -34,7 +34,7 @@ pub(super) fn only_value(text: &str) -> Result<Range<usize>, json::Bad> {
 #[derive(Debug, Clone)]
 pub(crate) struct Key {
     /// What stands between the quotes, with the fewest escapes.
-    normal: Box<str>,
+    normal: Slice,
     /// What stands between the quotes in the text, if that is something else.
     spelled: Option<Box<str>>,
 }
@@ -42,48 +42,48 @@ pub(crate) struct Key {
 impl Key {
     /// The key that stands for these characters.
     pub(crate) fn new(characters: &str) -> Key {
-        Key { normal: escape_key(characters).into(), spelled: None }
+        Key { normal: Slice::whole(escape_key(characters)), spelled: None }
     }
 
-    /// A key with its quotes, as it stands in a text.
-    fn from_text(raw: &str) -> Key {
+    /// A key with its quotes, as it stands in `slice`.
+    fn from_text(slice: &Slice, raw: &str) -> Key {
         let inner = without_quotes(raw);
         if !inner.contains('\\') {
-            return Key { normal: inner.into(), spelled: None };
+            return Key { normal: slice.part(inner), spelled: None };
         }
         let mut normal = String::with_capacity(inner.len());
         escape_into(&json::unescape(raw.as_bytes()), &mut normal);
         let spelled = (normal != inner).then(|| inner.into());
-        Key { normal: normal.into(), spelled }
+        Key { normal: Slice::whole(normal), spelled }
     }
 
     /// What stands between the quotes, with the fewest escapes.
     pub(super) fn normal(&self) -> &str {
-        &self.normal
+        self.normal.as_str()
     }
 
     /// What is to be written between the quotes.
     pub(super) fn inner(&self) -> &str {
-        self.spelled.as_deref().unwrap_or(&self.normal)
+        self.spelled.as_deref().unwrap_or(self.normal())
     }
 
     /// The characters that it stands for; nothing if half a surrogate pair is among them.
     pub(crate) fn characters(&self) -> Option<Cow<'_, str>> {
-        match json::unescape_inner(self.normal.as_bytes()) {
-            Cow::Borrowed(_) => Some(Cow::Borrowed(&self.normal)),
+        match json::unescape_inner(self.normal().as_bytes()) {
+            Cow::Borrowed(_) => Some(Cow::Borrowed(self.normal())),
             Cow::Owned(bytes) => String::from_utf8(bytes).ok().map(Cow::Owned),
         }
     }
 
     /// The characters that it stands for, with a replacement for each that is none.
     pub(super) fn shown(&self) -> String {
-        String::from_utf8_lossy(&json::unescape_inner(self.normal.as_bytes())).into_owned()
+        String::from_utf8_lossy(&json::unescape_inner(self.normal().as_bytes())).into_owned()
     }
 }
 
 impl PartialEq for Key {
     fn eq(&self, other: &Key) -> bool {
-        self.normal == other.normal
+        self.normal() == other.normal()
     }
 }
 
@@ -91,14 +91,14 @@ impl Eq for Key {}
 
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.normal.hash(state);
+        self.normal().hash(state);
     }
 }
 
 /// Looked up by what [`escape_key`] makes of characters.
 impl Borrow<str> for Key {
     fn borrow(&self) -> &str {
-        &self.normal
+        self.normal()
     }
 }
 
@@ -172,7 +172,7 @@ impl Node {
         match self.kind() {
             Kind::Object => {
                 // Of several with the same key, the last value takes the first one's place.
-                let member = |(key, text)| (Key::from_text(key), value(text));
+                let member = |(key, text)| (Key::from_text(slice, key), value(text));
                 // The map is made once for all of them, and does not grow with each.
                 let pairs = entries.filter_map(|(key, text)| Some((key?, text)));
                 let pairs: Vec<(&str, &str)> = pairs.collect();

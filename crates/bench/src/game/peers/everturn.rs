@@ -147,9 +147,8 @@ impl Reader for EverturnReader {
                 break;
             }
         }
-        let state = replay.state().clone();
         match replay.take_findings().first() {
-            None => Ok((seen, Held::Lazy(Box::new(state)))),
+            None => Ok((seen, Held::Lazy(Box::new(replay.into_state())))),
             Some(finding) => Err(PeerError::Session(finding.message.clone())),
         }
     }

@@ -73,6 +73,10 @@ impl DiskFile for UnflushedFile {
         self.0.read_at(offset, buf)
     }
 
+    fn read_more(&self, offset: u64, bytes: &mut Vec<u8>) -> io::Result<usize> {
+        self.0.read_more(offset, bytes)
+    }
+
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
         self.0.write_at(offset, bytes)
     }

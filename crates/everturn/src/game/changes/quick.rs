@@ -9,7 +9,7 @@ mod walk;
 use std::ops::Range;
 
 use super::Change;
-use crate::delta::{DeltaError, Doing, Notes, Op};
+use crate::delta::{DeltaError, Doing, Notes, Op, Positions};
 use crate::game::session::OfTurn;
 use crate::game::state::{Scope, State};
 use crate::tree::{Node, Slice, Tree};
@@ -38,7 +38,7 @@ struct Part {
     path: Range<usize>,
     value: Option<Range<usize>>,
     previous: Option<Range<usize>>,
-    positions: Vec<usize>,
+    positions: Positions,
     member: Option<usize>,
 }
 
@@ -120,7 +120,8 @@ impl Part {
         let part = |span: &Range<usize>| {
             Tree(Node::Text(slice.part(line.get(span.clone()).unwrap_or_default())))
         };
-        let previous = self.previous.as_ref().map(part);
+        // Only where several elements come back, they may have been spelled each in its own way.
+        let previous = self.previous.as_ref().filter(|_| self.op == Op::Push).map(part);
         let doing = Doing {
             op: self.op,
             segments: segments.as_slice(),

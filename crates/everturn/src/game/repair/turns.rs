@@ -46,7 +46,7 @@ impl Told {
 
     /// The turn as it will be read.
     fn turn(&self) -> Option<Turn> {
-        Turn::parse(&Slice::whole(&self.tree.to_line())).ok()
+        Turn::parse(&Slice::whole(self.tree.to_line())).ok()
     }
 
     /// The ids of its events.

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use smallvec::smallvec;
 
+use crate::delta::Positions;
 use crate::json;
 
 /// Each step says where something stands, or that something else does.
@@ -61,9 +63,9 @@ impl<'l> Walk<'l> {
     }
 
     /// Passes a list of such numbers that is not empty.
-    pub(super) fn numbers<N: std::str::FromStr>(&mut self) -> Option<Vec<N>> {
+    pub(super) fn numbers(&mut self) -> Option<Positions> {
         self.pass("[")?;
-        let mut numbers = vec![self.number()?];
+        let mut numbers = smallvec![self.number()?];
         while self.pass(",").is_some() {
             numbers.push(self.number()?);
         }
