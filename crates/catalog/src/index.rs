@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tantivy::index::{SegmentComponent, SegmentMeta};
 use tantivy::schema::{
-    FAST, Field, INDEXED, IndexRecordOption, NumericOptions, STRING, Schema, TextFieldIndexing,
-    TextOptions,
+    FAST, Field, INDEXED, IndexRecordOption, NumericOptions, Schema, TextFieldIndexing, TextOptions,
 };
 use tantivy::store::Compressor;
 use tantivy::tokenizer::TextAnalyzer;
@@ -20,6 +19,7 @@ use crate::codec::{Decoder, Encoder, sum};
 use crate::error::{CatalogError, chain};
 use crate::files::{Directory, Stamp};
 use crate::ledger::Ledger;
+use crate::parts::{NameSplitter, PartSplitter};
 use crate::sealed::{Access, Sealed};
 use crate::words::Splitter;
 
@@ -36,8 +36,10 @@ const LEDGER: &str = "ledger-";
 /// What a commit of the index says about itself, before the name and the checksum of its ledger.
 const VERSION: &str = "everturn 1";
 
-/// How the text is split into words.
-const SPLITTER: &str = "everturn";
+/// How texts are split into words, into parts of words, and names into both.
+const WORDS: &str = "words";
+const PARTS: &str = "parts";
+const NAMES: &str = "names";
 
 /// The time of an entry of which nothing is known.
 pub(crate) const UNKNOWN_TIME: i64 = i64::MIN;
@@ -46,6 +48,8 @@ pub(crate) const UNKNOWN_TIME: i64 = i64::MIN;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fields {
     pub(crate) text: Field,
+    /// The parts of the words of the text.
+    pub(crate) parts: Field,
     pub(crate) speaker: Field,
     pub(crate) kind: Field,
     /// The number of the session.
@@ -58,19 +62,18 @@ pub(crate) struct Fields {
 
 fn schema() -> (Schema, Fields) {
     let mut schema = Schema::builder();
-    let words = |record: IndexRecordOption| {
-        let indexing = TextFieldIndexing::default().set_tokenizer(SPLITTER);
-        TextOptions::default().set_indexing_options(indexing.set_index_option(record))
+    let split = |splitter: &str, record: IndexRecordOption, by_length: bool| {
+        let indexing = TextFieldIndexing::default().set_tokenizer(splitter);
+        let indexing = indexing.set_index_option(record).set_fieldnorms(by_length);
+        TextOptions::default().set_indexing_options(indexing)
     };
-    let names = |options: TextOptions| match options.get_indexing_options().cloned() {
-        Some(indexing) => options.set_indexing_options(indexing.set_fieldnorms(false)),
-        None => options,
-    };
+    let (basic, placed) = (IndexRecordOption::Basic, IndexRecordOption::WithFreqsAndPositions);
     let fast: NumericOptions = FAST.into();
     let fields = Fields {
-        text: schema.add_text_field("text", words(IndexRecordOption::WithFreqsAndPositions)),
-        speaker: schema.add_text_field("speaker", names(words(IndexRecordOption::Basic))),
-        kind: schema.add_text_field("kind", names(STRING)),
+        text: schema.add_text_field("text", split(WORDS, placed, true)),
+        parts: schema.add_text_field("parts", split(PARTS, placed, false)),
+        speaker: schema.add_text_field("speaker", split(NAMES, basic, false)),
+        kind: schema.add_text_field("kind", split("raw", basic, false)),
         session: schema.add_u64_field("session", INDEXED | FAST),
         turn: schema.add_u64_field("turn", fast.clone()),
         seq: schema.add_u64_field("seq", fast.clone()),
@@ -88,7 +91,9 @@ pub(crate) struct Opened {
 
 impl Opened {
     fn with(index: Index, fields: Fields, ledger: Ledger) -> Opened {
-        index.tokenizers().register(SPLITTER, TextAnalyzer::from(Splitter));
+        index.tokenizers().register(WORDS, TextAnalyzer::from(Splitter));
+        index.tokenizers().register(PARTS, TextAnalyzer::from(PartSplitter));
+        index.tokenizers().register(NAMES, TextAnalyzer::from(NameSplitter));
         Opened { index, fields, ledger }
     }
 

@@ -25,6 +25,7 @@ mod files;
 mod index;
 mod ledger;
 mod matches;
+mod parts;
 mod query;
 mod sealed;
 mod search;

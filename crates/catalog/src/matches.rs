@@ -5,30 +5,37 @@ use std::ops::Range;
 
 use everturn::view::Entry;
 
+use crate::parts::humped;
 use crate::query::{Atom, Clause, Query};
-use crate::words::{Word, Words};
+use crate::words::{Word, Words, folded};
 
-/// The words of a text, to be found by what they are.
-pub(crate) struct Text {
-    words: HashMap<String, Vec<(usize, Range<usize>)>>,
+/// The words of a text and their parts, to be found by what they are.
+struct Text {
+    words: Places,
+    parts: Places,
 }
 
-impl Text {
-    pub(crate) fn of(text: &str) -> Text {
-        let mut words: HashMap<String, Vec<(usize, Range<usize>)>> = HashMap::new();
-        for Word { text, position, range } in Words::of(text) {
-            words.entry(text).or_default().push((position, range));
-        }
-        Text { words }
+/// Where words stand: the position and the range of each.
+#[derive(Default)]
+struct Places(HashMap<String, Vec<(usize, Range<usize>)>>);
+
+impl Places {
+    fn add(&mut self, word: String, position: usize, range: Range<usize>) {
+        self.0.entry(word).or_default().push((position, range));
     }
 
     fn at(&self, word: &str) -> &[(usize, Range<usize>)] {
-        self.words.get(word).map_or(&[], Vec::as_slice)
+        self.0.get(word).map_or(&[], Vec::as_slice)
     }
 
     fn stands(&self, word: &str, position: usize) -> Option<Range<usize>> {
         let found = self.at(word).iter().find(|(at, _)| *at == position);
         found.map(|(_, range)| range.clone())
+    }
+
+    /// All words that are so.
+    fn all(&self, test: impl Fn(&str) -> bool) -> impl Iterator<Item = &(usize, Range<usize>)> {
+        self.0.iter().filter(move |(word, _)| test(word)).flat_map(|(_, places)| places)
     }
 
     /// Where the words of a phrase stand one after the other: the position of each first one, and all their ranges.
@@ -43,34 +50,56 @@ impl Text {
         };
         self.at(word).iter().filter_map(follow).collect()
     }
+}
+
+impl Text {
+    fn of(text: &str) -> Text {
+        let (mut words, mut parts) = (Places::default(), Places::default());
+        for Word { text, position, range } in Words::of(text) {
+            words.add(text, position, range);
+        }
+        for (position, (_, ranges)) in humped(text).enumerate() {
+            for range in ranges {
+                let part = folded(text.get(range.clone()).unwrap_or_default());
+                parts.add(part, position, range);
+            }
+        }
+        Text { words, parts }
+    }
+
+    fn has(&self, word: &str) -> bool {
+        !self.words.at(word).is_empty() || !self.parts.at(word).is_empty()
+    }
 
     /// Where an atom is found.
     fn find(&self, atom: &Atom) -> Vec<Range<usize>> {
         let all = |test: &dyn Fn(&str) -> bool| -> Vec<Range<usize>> {
-            let fit = self.words.iter().filter(|(word, _)| test(word));
-            fit.flat_map(|(_, places)| places.iter().map(|(_, range)| range.clone())).collect()
+            let found = self.words.all(test).chain(self.parts.all(test));
+            found.map(|(_, range)| range.clone()).collect()
+        };
+        let ranges = |found: Vec<(usize, Vec<Range<usize>>)>| {
+            found.into_iter().flat_map(|(_, ranges)| ranges)
         };
         match atom {
-            Atom::Phrase(words) => {
-                self.phrases(words).into_iter().flat_map(|(_, ranges)| ranges).collect()
-            }
+            Atom::Phrase(words) => match words.as_slice() {
+                [(_, word)] => all(&|other| other == word),
+                words => ranges(self.words.phrases(words)).collect(),
+            },
             Atom::Humps { whole, parts } => {
-                let mut found: Vec<_> = all(&|word| word == whole);
                 let together: Vec<(usize, String)> =
                     parts.iter().map(|part| (0, part.clone())).collect();
-                found.extend(self.phrases(&together).into_iter().flat_map(|(_, ranges)| ranges));
-                found
+                let wholes = self.words.at(whole).iter().map(|(_, range)| range.clone());
+                wholes.chain(ranges(self.parts.phrases(&together))).collect()
             }
             Atom::Beginning { before, start, .. } if before.is_empty() => {
                 all(&|word| word.starts_with(start.as_str()))
             }
             Atom::Beginning { before, at, start } => {
                 let first = before.first().map_or(0, |(offset, _)| *offset);
-                let begins = self.words.iter().filter(|(word, _)| word.starts_with(start.as_str()));
-                let ends: HashMap<usize, Range<usize>> =
-                    begins.flat_map(|(_, places)| places.iter().cloned()).collect();
+                let begins = self.words.all(|word| word.starts_with(start.as_str()));
+                let ends: HashMap<usize, Range<usize>> = begins.cloned().collect();
                 let mut found = Vec::new();
-                for (position, ranges) in self.phrases(before) {
+                for (position, ranges) in self.words.phrases(before) {
                     if let Some(end) = ends.get(&(position + at - first)) {
                         found.extend(ranges);
                         found.push(end.clone());
@@ -90,7 +119,7 @@ impl Text {
 pub(crate) fn is_meant(query: &Query, entry: &Entry) -> bool {
     let (text, speaker) = (Text::of(&entry.text), Text::of(&entry.speaker));
     let has = |atom: &Atom| match atom {
-        Atom::Speaker(names) => names.iter().all(|name| !speaker.at(name).is_empty()),
+        Atom::Speaker(names) => names.iter().all(|name| speaker.has(name)),
         Atom::Kind(kind) => entry.kind.as_str() == kind,
         words => !text.find(words).is_empty(),
     };

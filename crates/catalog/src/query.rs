@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use thiserror::Error;
 
 use crate::dates::period;
+use crate::parts::humped;
 use crate::words::{Words, folded, is_unspaced};
 
 /// A query that cannot be understood.
@@ -204,14 +205,12 @@ impl Query {
         let words: Vec<_> = Words::of(chunk.text).collect();
         let Some(first) = words.first() else { return Ok(None) };
         let mut units: Vec<(usize, String)> = Vec::new();
-        let mut parts = Vec::new();
         let mut alone = Vec::new();
         for (at, word) in words.iter().enumerate() {
             let before = at.checked_sub(1).and_then(|before| words.get(before));
             let offset = word.position - first.position;
             let is_pair = word.text.chars().nth(1).is_some();
             match before {
-                Some(before) if before.position == word.position => parts.push(word.text.clone()),
                 // The last character of a stretch is in the pair before it already.
                 Some(before) if before.range.end == word.range.end => {}
                 _ if !is_pair && word.text.starts_with(is_unspaced) => {
@@ -237,9 +236,7 @@ impl Query {
             (Ending::Tilde(_), _) => {
                 return Err(wrong(text, chunk.start, "~ belongs to a single word"));
             }
-            (Ending::None, [(_, whole)]) if parts.len() > 1 => {
-                atoms.push(Atom::Humps { whole: whole.clone(), parts });
-            }
+            (Ending::None, [(_, whole)]) => atoms.push(word_or_humps(whole, chunk.text)),
             (Ending::None, _) => atoms.push(Atom::Phrase(units)),
         }
         Ok(Some(atoms))
@@ -298,6 +295,19 @@ impl Query {
 impl Clause {
     fn of(atom: Atom) -> Clause {
         Clause { absent: false, any: vec![atom] }
+    }
+}
+
+/// What a single word of a query asks for.
+fn word_or_humps(whole: &str, text: &str) -> Atom {
+    let parts = humped(text).next().map(|(_, parts)| parts).unwrap_or_default();
+    let part = |range: Range<usize>| text.get(range).map(folded);
+    match parts.len() {
+        0 | 1 => Atom::Phrase(vec![(0, whole.to_owned())]),
+        _ => Atom::Humps {
+            whole: whole.to_owned(),
+            parts: parts.into_iter().filter_map(part).collect(),
+        },
     }
 }
 

@@ -112,7 +112,12 @@ impl Engine {
     }
 
     fn is_known(&self, word: &str) -> Result<bool, CatalogError> {
-        Ok(self.searcher.doc_freq(&Term::from_field_text(self.fields.text, word))? > 0)
+        for field in [self.fields.text, self.fields.parts] {
+            if self.searcher.doc_freq(&Term::from_field_text(field, word))? > 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn find(
@@ -245,26 +250,31 @@ impl Engine {
     }
 
     fn atom(&self, atom: &Atom) -> Box<dyn IndexQuery> {
-        let Fields { text, speaker, kind, .. } = self.fields;
+        let Fields { text, parts, speaker, kind, .. } = self.fields;
         let term = |word: &str| Term::from_field_text(text, word);
+        let part = |word: &str| Term::from_field_text(parts, word);
         let exact = |term: Term| -> Box<dyn IndexQuery> {
             Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs))
         };
+        // A single word may be a part of one as well; in a phrase there are only whole ones.
+        let either = |word: &str, ask: &dyn Fn(Term) -> Box<dyn IndexQuery>| {
+            Box::new(BooleanQuery::union(vec![ask(term(word)), ask(part(word))]))
+        };
         match atom {
             Atom::Phrase(words) => match words.as_slice() {
-                [(_, word)] => exact(term(word)),
+                [(_, word)] => either(word, &exact),
                 words => {
                     let terms = words.iter().map(|(at, word)| (*at, term(word))).collect();
                     Box::new(PhraseQuery::new_with_offset(terms))
                 }
             },
             Atom::Humps { whole, parts } => {
-                let parts = parts.iter().map(|part| (0, term(part))).collect();
+                let parts = parts.iter().map(|word| (0, part(word))).collect();
                 let together = Box::new(PhraseQuery::new_with_offset(parts));
                 Box::new(BooleanQuery::union(vec![exact(term(whole)), together]))
             }
             Atom::Beginning { before, start, .. } if before.is_empty() => {
-                Box::new(FuzzyTermQuery::new_prefix(term(start), 0, true))
+                either(start, &|term| Box::new(FuzzyTermQuery::new_prefix(term, 0, true)))
             }
             Atom::Beginning { before, at, start } => {
                 let mut terms: Vec<(usize, Term)> =
@@ -275,7 +285,7 @@ impl Engine {
                 Box::new(query)
             }
             Atom::Similar { word, distance } => {
-                Box::new(FuzzyTermQuery::new(term(word), *distance, true))
+                either(word, &|term| Box::new(FuzzyTermQuery::new(term, *distance, true)))
             }
             Atom::Speaker(names) => {
                 let name = |name: &String| {

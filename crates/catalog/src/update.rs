@@ -27,13 +27,13 @@ use crate::summaries::{Stamps, settled, stamps};
 
 /// How many threads split texts into words, and how much memory each may fill before it writes a segment.
 const THREADS: usize = 2;
-const MEMORY: usize = 36 << 20;
+const MEMORY: usize = 52 << 20;
 
 /// Up to so many bytes, one thread does it all.
 const LITTLE: u64 = 4 << 20;
 
 /// How much text lies between two commits, in bytes.
-const COMMIT: u64 = 96 << 20;
+const COMMIT: u64 = 192 << 20;
 
 /// The sizes of sessions that are read one after the other: all of one size before the larger ones.
 const SIZES: [u64; 3] = [1 << 20, 16 << 20, 128 << 20];

@@ -16,6 +16,9 @@ const OVERLAP: usize = 512;
 /// How many bytes of text may wait to be split into words.
 const WAITING: usize = 8 << 20;
 
+/// When no more of it waits, more may come.
+const ENOUGH: usize = WAITING / 2;
+
 /// A text in pieces that are not too long, cut between words where there are any.
 pub(crate) fn pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
@@ -69,8 +72,13 @@ struct Taken {
 impl Drop for Taken {
     fn drop(&mut self) {
         let (waiting, freed) = &*self.room.0;
-        *waiting.lock().unwrap_or_else(PoisonError::into_inner) -= self.bytes;
-        freed.notify_all();
+        let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = *waiting;
+        *waiting -= self.bytes;
+        // Whoever waits is woken when there is room for many, not for each.
+        if before > ENOUGH && *waiting <= ENOUGH {
+            freed.notify_all();
+        }
     }
 }
 
@@ -78,6 +86,8 @@ impl Drop for Taken {
 #[derive(Debug)]
 pub(crate) struct Piece {
     values: Vec<(Field, OwnedValue)>,
+    /// Where the parts of words go that are in the text, which is the first value.
+    parts: Field,
     _taken: Taken,
 }
 
@@ -98,7 +108,7 @@ impl Piece {
             (fields.seq, OwnedValue::U64(entry.seq)),
             (fields.time, OwnedValue::I64(time)),
         ];
-        Piece { values, _taken: room.take(text.len()) }
+        Piece { values, parts: fields.parts, _taken: room.take(text.len()) }
     }
 }
 
@@ -107,18 +117,22 @@ impl Document for Piece {
     type FieldsValuesIter<'a> = Values<'a>;
 
     fn iter_fields_and_values(&self) -> Values<'_> {
-        Values(self.values.iter())
+        let text = self.values.first().map(|(_, text)| (self.parts, text));
+        Values { text, rest: self.values.iter() }
     }
 }
 
-/// The fields of a piece with their values.
-pub(crate) struct Values<'a>(std::slice::Iter<'a, (Field, OwnedValue)>);
+/// The fields of a piece with their values; the text has two.
+pub(crate) struct Values<'a> {
+    text: Option<(Field, &'a OwnedValue)>,
+    rest: std::slice::Iter<'a, (Field, OwnedValue)>,
+}
 
 impl<'a> Iterator for Values<'a> {
     type Item = (Field, &'a OwnedValue);
 
     fn next(&mut self) -> Option<(Field, &'a OwnedValue)> {
-        self.0.next().map(|(field, value)| (*field, value))
+        self.text.take().or_else(|| self.rest.next().map(|(field, value)| (*field, value)))
     }
 }
 

@@ -70,6 +70,33 @@ fn words_phrases_beginnings_typos_scripts_and_identifiers() {
 }
 
 #[test]
+fn names_in_humps_are_found_by_their_parts() {
+    let world = World::new();
+    let texts = [
+        "the parseHttpRequest of GitHub",
+        "an HttpServer and a JsonRequest",
+        "HttpServer, HttpServer, see also HttpServer",
+    ];
+    world.session("game", "code", &texts);
+    let check = |query: &str, numbers: &[usize]| {
+        let hit = |number: &usize| format!("code {number}: {}", texts[number - 1]);
+        let expect: Vec<String> = numbers.iter().map(hit).collect();
+        world.check(query, &expect.iter().map(String::as_str).collect::<Vec<_>>());
+    };
+    check("hub", &[1]);
+    check("hu*", &[1]);
+    check("huub~1", &[1]);
+    check("server", &[2, 3]);
+    // All parts, but of two names.
+    check("HttpRequest", &[1]);
+    check("-HttpRequest request", &[2]);
+    check("JsonRequest", &[2]);
+    // A phrase is made of whole words.
+    check("\"of GitHub\"", &[1]);
+    check("\"of git\"", &[]);
+}
+
+#[test]
 fn typos_are_forgiven_only_when_nothing_fits() {
     let world = World::new();
     world.session("game", "tale", &["The dragon sleeps.", "A dragoon rides."]);
