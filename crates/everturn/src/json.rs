@@ -21,7 +21,7 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use find::{find, find_last};
+pub(crate) use find::{find, find_last, string_part};
 pub use reason::{Bad, Reason};
 pub use scanner::{Container, Ending, MAX_DEPTH, Progress, Scanner, Visit};
 pub(crate) use walk::unescape_inner;

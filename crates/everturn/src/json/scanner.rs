@@ -3,7 +3,7 @@
 use std::mem;
 
 use super::nesting::Nesting;
-use super::{Bad, Reason, find};
+use super::{Bad, Reason, string_part};
 
 /// The most containers that may be open at once; their bits take 2 MiB.
 pub const MAX_DEPTH: usize = 1 << 24;
@@ -122,6 +122,11 @@ impl Number {
     fn may_end(self) -> bool {
         matches!(self, Number::Zero | Number::Integer | Number::Fraction | Number::ExponentDigits)
     }
+}
+
+/// Whether a backslash and this byte are a character.
+fn is_escape(byte: &u8) -> bool {
+    matches!(byte, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't')
 }
 
 /// Finds the end of one JSON value in bytes that come in pieces.
@@ -253,13 +258,14 @@ impl Scanner {
     /// Passes the ordinary bytes of a string, and its closing quote or a backslash.
     #[inline]
     fn text<V: Visit>(&mut self, rest: &[u8], place: u64, visit: &mut V) -> Result<usize, Reason> {
-        let run = find(rest, |byte| (byte < 0x20) | (byte == b'"') | (byte == b'\\'));
+        let run = string_part(rest);
         match rest.get(run) {
             None => Ok(run),
             Some(b'"') => {
                 self.close_text(place + run as u64 + 1, visit);
                 Ok(run + 1)
             }
+            Some(b'\\') if rest.get(run + 1).is_some_and(is_escape) => Ok(run + 2),
             Some(b'\\') => {
                 self.state = State::Escape;
                 Ok(run + 1)
@@ -312,7 +318,7 @@ impl Scanner {
     /// Passes one byte outside of numbers and of the ordinary parts of strings.
     fn token<V: Visit>(&mut self, byte: u8, place: u64, visit: &mut V) -> Result<(), Reason> {
         self.state = match (self.state, byte) {
-            (State::Escape, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => State::Text,
+            (State::Escape, byte) if is_escape(&byte) => State::Text,
             (State::Escape, b'u') => State::Hex(4),
             (State::Hex(left), b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
                 if left > 1 {

@@ -76,8 +76,7 @@ impl<'l> Walk<'l> {
     /// Passes a string in which nothing is escaped; says where it stands between its quotes.
     pub(super) fn plain(&mut self) -> Option<Range<usize>> {
         self.pass("\"")?;
-        let special = |byte| (byte == b'"') | (byte == b'\\') | (byte < b' ');
-        let span = self.at..self.at + json::find(self.rest().as_bytes(), special);
+        let span = self.at..self.at + json::string_part(self.rest().as_bytes());
         self.at = span.end;
         self.pass("\"")?;
         Some(span)
