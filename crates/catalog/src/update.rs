@@ -33,7 +33,7 @@ const MEMORY: usize = 52 << 20;
 const LITTLE: u64 = 4 << 20;
 
 /// How much text lies between two commits, in bytes.
-const COMMIT: u64 = 192 << 20;
+const COMMIT: u64 = 384 << 20;
 
 /// The sizes of sessions that are read one after the other: all of one size before the larger ones.
 const SIZES: [u64; 3] = [1 << 20, 16 << 20, 128 << 20];
@@ -300,8 +300,8 @@ impl Work<'_> {
                 continue;
             }
             time = entry.time.or(time);
-            self.entry(&entry, row, time)?;
             bytes += entry.text.len() as u64;
+            self.entry(entry, row, time)?;
             if bytes - told > 1 << 20 {
                 told = bytes;
                 tell(bytes);
@@ -316,18 +316,19 @@ impl Work<'_> {
 
     fn entry(
         &mut self,
-        entry: &Entry,
+        mut entry: Entry,
         row: &mut Row,
         time: Option<jiff::Timestamp>,
     ) -> Result<(), Failure> {
         let index = |error: tantivy::TantivyError| Failure::Catalog(error.into());
-        for text in pieces(&entry.text) {
-            let what = (row.number, entry, time);
+        let text = std::mem::take(&mut entry.text);
+        self.uncommitted += text.len() as u64;
+        (row.turn, row.seq) = (entry.turn, entry.seq);
+        for text in pieces(text) {
+            let what = (row.number, &entry, time);
             let piece = Piece::new(&self.opened.fields, what, text, &self.room);
             self.writer.add_document(piece).map_err(index)?;
         }
-        self.uncommitted += entry.text.len() as u64;
-        (row.turn, row.seq) = (entry.turn, entry.seq);
         Ok(())
     }
 
