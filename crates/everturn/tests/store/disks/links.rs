@@ -187,6 +187,25 @@ fn a_root_that_is_a_link_is_the_directory_it_leads_to() {
 }
 
 #[test]
+fn an_absolute_link_that_stays_inside_is_read_through() {
+    let linked = linked();
+    let root = linked.disk.root().to_owned();
+    symlink(root.join("d/f"), root.join("absolute")).unwrap();
+    assert_eq!(content(&linked.disk, "absolute"), b"inside");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pipe_is_refused_without_waiting_for_somebody_who_writes_to_it() {
+    let root = tempfile::tempdir().unwrap();
+    let made = std::process::Command::new("mkfifo").arg(root.path().join("pipe")).status().unwrap();
+    assert!(made.success());
+    let disk = RealDisk::open(root.path()).unwrap();
+    let opened = disk.open(&path("pipe"), Access::Read).map(|_| ());
+    assert_eq!(opened.map_err(|error| error.kind()), Err(ErrorKind::IsADirectory));
+}
+
+#[test]
 fn flushes_are_counted() {
     let root = tempfile::tempdir().unwrap();
     let disk = RealDisk::open(root.path()).unwrap();
