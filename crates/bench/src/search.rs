@@ -135,12 +135,14 @@ impl Search {
         let sources = [source];
         let mut catalog = Catalog::new(Some(&place.path().join("catalog")));
         let sessions = catalog.sessions(&sources, Detail::All, now());
+        files::settle_everything();
         writeln!(progress, "indexing")?;
         let ours =
             ours(&mut catalog, (&sources, &sessions), &place.path().join("catalog"), &queries)?;
         writeln!(progress, "indexing with FTS5")?;
         let dir = place.path().join("fts5");
         files::create_dir(&dir).map_err(SearchError::Directory)?;
+        files::settle_everything();
         let theirs = theirs((&sources, &sessions), &dir.join("entries.db"), &queries)?;
         drop(place);
         let place = tempfile::tempdir_in(&self.dir)?;
