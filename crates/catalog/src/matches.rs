@@ -58,7 +58,7 @@ impl Text {
         for Word { text, position, range } in Words::of(text) {
             words.add(text, position, range);
         }
-        for (position, (_, ranges)) in humped(text).enumerate() {
+        for (position, ranges) in humped(text).enumerate() {
             for range in ranges {
                 let part = folded(text.get(range.clone()).unwrap_or_default());
                 parts.add(part, position, range);

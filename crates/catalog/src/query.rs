@@ -300,7 +300,7 @@ impl Clause {
 
 /// What a single word of a query asks for.
 fn word_or_humps(whole: &str, text: &str) -> Atom {
-    let parts = humped(text).next().map(|(_, parts)| parts).unwrap_or_default();
+    let parts = humped(text).next().unwrap_or_default();
     let part = |range: Range<usize>| text.get(range).map(folded);
     match parts.len() {
         0 | 1 => Atom::Phrase(vec![(0, whole.to_owned())]),

@@ -300,8 +300,8 @@ impl Work<'_> {
                 continue;
             }
             time = entry.time.or(time);
+            self.entry(&entry, row, time)?;
             bytes += entry.text.len() as u64;
-            self.entry(entry, row, time)?;
             if bytes - told > 1 << 20 {
                 told = bytes;
                 tell(bytes);
@@ -316,19 +316,18 @@ impl Work<'_> {
 
     fn entry(
         &mut self,
-        mut entry: Entry,
+        entry: &Entry,
         row: &mut Row,
         time: Option<jiff::Timestamp>,
     ) -> Result<(), Failure> {
         let index = |error: tantivy::TantivyError| Failure::Catalog(error.into());
-        let text = std::mem::take(&mut entry.text);
-        self.uncommitted += text.len() as u64;
-        (row.turn, row.seq) = (entry.turn, entry.seq);
-        for text in pieces(text) {
-            let what = (row.number, &entry, time);
+        for text in pieces(&entry.text) {
+            let what = (row.number, entry, time);
             let piece = Piece::new(&self.opened.fields, what, text, &self.room);
             self.writer.add_document(piece).map_err(index)?;
         }
+        self.uncommitted += entry.text.len() as u64;
+        (row.turn, row.seq) = (entry.turn, entry.seq);
         Ok(())
     }
 

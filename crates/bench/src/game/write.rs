@@ -1,5 +1,6 @@
 //! What is measured by writing: saves, snapshots, and the plain files that a snapshot is held against.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,6 +14,10 @@ use crate::peer::PeerError;
 /// The row of the files that a snapshot of Everturn writes, each written and flushed by itself.
 pub(crate) const PLAIN: &str = "plain-files";
 
+/// How often the sessions take turns in one run. Disks change their speed from second to second, so that those which are
+/// compared must be written at almost the same time.
+const ROUNDS: u32 = 5;
+
 /// Plays on in every session, in turn, as often as `plan` says.
 pub(super) fn measure(
     plan: &Plan,
@@ -25,28 +30,36 @@ pub(super) fn measure(
         return Ok(());
     }
     let mut order: Vec<&Site> = sites.iter().collect();
-    for run in 0..plan.runs {
-        for site in &order {
-            say(progress, &format!("writing, run {}: {} {}", run + 1, site.peer.name, site.size))?;
-            let played = site.last() + run * (SAVES + SNAPSHOTS);
-            let taken = play_on(site, played, home).map_err(site.failed("play on in"))?;
-            for (op, row, times) in taken {
-                if plan.ops.contains(&op) {
-                    measured.add(op, site.size, row, times);
+    let mut played = 0;
+    for run in 1..=plan.runs {
+        let mut times: BTreeMap<(Op, u32, &str), Vec<Duration>> = BTreeMap::new();
+        say(progress, &format!("writing, run {run} of {}", plan.runs))?;
+        for _ in 0..ROUNDS {
+            for site in &order {
+                let taken = play_on(site, site.last() + played, home);
+                for (op, row, taken) in taken.map_err(site.failed("play on in"))? {
+                    times.entry((op, site.size, row)).or_default().extend(taken);
                 }
             }
+            played += SAVES / ROUNDS + SNAPSHOTS / ROUNDS;
+            order.rotate_left(1);
         }
-        order.rotate_left(1);
+        for ((op, size, row), times) in times {
+            if plan.ops.contains(&op) {
+                measured.add(op, size, row, times);
+            }
+        }
     }
     Ok(())
 }
 
 type Taken = (Op, &'static str, Vec<Duration>);
 
-/// Saves turns after those that were `played`, then takes snapshots, each after one more turn.
+/// Saves the turns of a round after those that were `played`, then takes snapshots, each after one more turn.
 fn play_on(site: &Site, played: u32, home: &Path) -> Result<Vec<Taken>, PeerError> {
+    let saved = played + SAVES / ROUNDS;
     let new = |number: u32| NewTurn::new(number);
-    let turns: Vec<NewTurn> = (played + 1..=played + SAVES).map(new).collect::<Result<_, _>>()?;
+    let turns: Vec<NewTurn> = (played + 1..=saved).map(new).collect::<Result<_, _>>()?;
     let mut keeper = (site.peer.play)(&site.dir)?;
     files::settle_everything();
     let mut saves = Vec::with_capacity(turns.len());
@@ -57,7 +70,7 @@ fn play_on(site: &Site, played: u32, home: &Path) -> Result<Vec<Taken>, PeerErro
     }
     let mut taken = vec![(Op::Save, site.peer.name, saves)];
     let (mut snapshots, mut plain) = (Vec::new(), Vec::new());
-    for number in played + SAVES + 1..=played + SAVES + SNAPSHOTS {
+    for number in saved + 1..=saved + SNAPSHOTS / ROUNDS {
         keeper.save(&new(number)?)?;
         let (written, time) = snapshot(keeper.as_mut())?;
         snapshots.push(time);

@@ -20,14 +20,7 @@ const WAITING: usize = 8 << 20;
 const ENOUGH: usize = WAITING / 2;
 
 /// A text in pieces that are not too long, cut between words where there are any.
-pub(crate) fn pieces(text: String) -> Vec<String> {
-    if text.len() <= LONGEST {
-        return vec![text];
-    }
-    cut(&text).into_iter().map(str::to_owned).collect()
-}
-
-fn cut(text: &str) -> Vec<&str> {
+pub(crate) fn pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while rest.len() > LONGEST {
@@ -102,13 +95,12 @@ impl Piece {
     pub(crate) fn new(
         fields: &Fields,
         (number, entry, time): (u64, &Entry, Option<Timestamp>),
-        text: String,
+        text: &str,
         room: &Room,
     ) -> Piece {
-        let taken = room.take(text.len());
         let time = time.map_or(UNKNOWN_TIME, Timestamp::as_second);
         let values = vec![
-            (fields.text, OwnedValue::Str(text)),
+            (fields.text, OwnedValue::Str(text.to_owned())),
             (fields.speaker, OwnedValue::Str(entry.speaker.clone())),
             (fields.kind, OwnedValue::Str(entry.kind.as_str().to_owned())),
             (fields.session, OwnedValue::U64(number)),
@@ -116,7 +108,7 @@ impl Piece {
             (fields.seq, OwnedValue::U64(entry.seq)),
             (fields.time, OwnedValue::I64(time)),
         ];
-        Piece { values, parts: fields.parts, _taken: taken }
+        Piece { values, parts: fields.parts, _taken: room.take(text.len()) }
     }
 }
 
@@ -151,7 +143,7 @@ mod tests {
     #[test]
     fn a_long_text_is_cut_between_words_and_nothing_is_lost() {
         let check = |text: String, count: usize| {
-            let found = cut(&text);
+            let found = pieces(&text);
             assert_eq!(found.len(), count);
             let mut end = 0;
             for piece in found {
@@ -169,6 +161,8 @@ mod tests {
         check("結".repeat(300_000), 4);
         check("x".repeat(LONGEST), 1);
         let words = "word ".repeat(100_000);
-        assert!(cut(&words).iter().all(|piece| piece.trim().split(' ').all(|word| word == "word")));
+        assert!(
+            pieces(&words).iter().all(|piece| piece.trim().split(' ').all(|word| word == "word"))
+        );
     }
 }

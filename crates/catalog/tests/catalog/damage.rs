@@ -116,6 +116,22 @@ fn what_is_damaged_is_said_and_mended_once() {
 }
 
 #[test]
+fn an_index_with_other_fields_is_made_anew() {
+    let world = world();
+    let expect = answers(&world);
+    let file = world.cache().join("index/meta.sealed");
+    let bytes = fs::read(&file).unwrap();
+    let text = std::str::from_utf8(&bytes[..bytes.len() - 8]).unwrap();
+    let other = text.replace("\"parts\"", "\"pieces\"");
+    assert_ne!(text, other);
+    let sum = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, other.as_bytes());
+    fs::write(&file, [other.as_bytes(), &sum.to_le_bytes()].concat()).unwrap();
+    let (_, notes) = world.find("dragon");
+    assert_eq!(notes, ["the index was damaged and is made anew: it was made by another version"]);
+    assert_eq!(answers(&world), expect);
+}
+
+#[test]
 fn a_damaged_index_that_may_not_be_mended_is_passed_over() {
     let world = world();
     let expect = answers(&world);
