@@ -61,6 +61,12 @@ impl Context {
         self.open_root()
     }
 
+    /// Opens Linggen's home to change what is there already.
+    pub(crate) fn linggen_to_change(&mut self) -> Result<Root, Error> {
+        self.layout = Some("linggen".to_owned());
+        self.root_to_write()
+    }
+
     /// Opens Linggen's home for writing; it is made if need be.
     pub(crate) fn linggen_to_write(&mut self) -> Result<Root, Error> {
         self.layout = Some("linggen".to_owned());

@@ -111,7 +111,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
             root.close()?;
         }
         What::Clear => {
-            let root = context.linggen_to_write()?;
+            let root = context.linggen_to_change()?;
             let dir = project(&root, named)?.dir;
             match patient(|| clear_mission(&root.store(), &dir))? {
                 Some(mission) => print(&Mission { active: false, ..mission }, &root, context)?,

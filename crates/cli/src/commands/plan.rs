@@ -182,7 +182,7 @@ fn edit(
     context: &mut Context,
     change: impl Fn(&mut Plan) -> Result<(), LinggenError>,
 ) -> Result<Exit, Stop> {
-    let root = context.linggen_to_write()?;
+    let root = context.linggen_to_change()?;
     let plan = patient(|| edit_plan(&root.store(), name, &change))?;
     print(name, &plan, context)?;
     root.close()?;

@@ -111,7 +111,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
                 print(&plan, true, &root, context)?;
                 return Ok(Exit::Fine);
             }
-            let root = context.linggen_to_write()?;
+            let root = context.linggen_to_change()?;
             let done = patient(|| rehome(&root.store(), &from, &to, settings::now()))?;
             print(&done, false, &root, context)?;
             root.close()?;

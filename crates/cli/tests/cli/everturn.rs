@@ -32,12 +32,19 @@ pub(crate) fn stdout_of(words: &[&str]) -> String {
 
 /// The names of the commands, as `everturn -h` lists them.
 pub(crate) fn command_names() -> Vec<String> {
-    let help = stdout_of(&["-h"]);
-    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let names: Vec<String> = commands
-        .take_while(|line| !line.is_empty())
-        .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
-        .collect();
-    assert!(names.iter().any(|name| name == "help"), "no list of commands in:\n{help}");
+    let names = commands_below(&[]);
+    assert!(names.iter().any(|name| name == "help"), "no list of commands: {names:?}");
     names
+}
+
+/// The names of the commands below one, as its help lists them; most have none.
+pub(crate) fn commands_below(command: &[&str]) -> Vec<String> {
+    let help = stdout_of(&[command, &["-h"]].concat());
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    commands
+        .take_while(|line| !line.is_empty())
+        // What is said about a command goes on further to the right.
+        .filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')))
+        .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
+        .collect()
 }

@@ -18,6 +18,7 @@ mod pages;
 mod play;
 mod readme;
 mod sessions;
+mod sides;
 mod streams;
 mod terminal;
 mod transcripts;

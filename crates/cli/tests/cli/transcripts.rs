@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use crate::everturn;
 
-fn transcripts() -> Vec<PathBuf> {
+pub(crate) fn transcripts() -> Vec<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
     let mut files: Vec<PathBuf> =
         fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
