@@ -37,6 +37,8 @@ pub(crate) enum Origin {
     Named,
     /// It is Everturn's own root.
     Own,
+    /// It is where `play` keeps campaigns, in the current directory.
+    Here,
     /// It is where a program usually keeps its sessions.
     Usual,
     /// The user added it.
@@ -49,11 +51,15 @@ impl Origin {
         match self {
             Origin::Named => "named",
             Origin::Own => "own",
+            Origin::Here => "here",
             Origin::Usual => "usual",
             Origin::Added => "added",
         }
     }
 }
+
+/// Where campaigns are played, below the current directory.
+pub(crate) const STORAGE: &str = "storage";
 
 /// What a path in the table starts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -226,6 +232,13 @@ fn added(config: &Config) -> Vec<Source> {
     sources.into_iter().filter_map(source).collect()
 }
 
+/// The campaigns that are played in the current directory, if there are any.
+fn played_here() -> Option<Source> {
+    let (name, path) = (STORAGE.to_owned(), settings::here().join(STORAGE));
+    let source = Source { name, layout: layout::find("campaign"), origin: Origin::Here, path };
+    source.path.join("campaigns").is_dir().then_some(source)
+}
+
 /// The places where other programs keep their sessions, if they are there.
 pub(crate) fn usual() -> Vec<Source> {
     let outside = Outside { variable: &settings::variable, here: settings::here() };
@@ -255,6 +268,7 @@ impl Context {
     /// Every source that is known, wanted or not.
     pub(crate) fn all_sources(&self) -> Result<Vec<Source>, Error> {
         let mut sources = vec![Source::own(&homes::root(None, None)?)];
+        sources.extend(played_here());
         sources.extend(usual());
         if let Some(home) = homes::own() {
             sources.extend(added(&home.config(&[])?));
@@ -295,7 +309,7 @@ impl Context {
         let mut roots = Vec::new();
         let mut failed = None;
         for source in sources {
-            let is_own = matches!(source.origin, Origin::Own | Origin::Named);
+            let is_own = matches!(source.origin, Origin::Own | Origin::Here | Origin::Named);
             let access = if is_own { access } else { Access::Read };
             match Root::open(source.dir(), access) {
                 Ok(root) => roots.push((source, root)),

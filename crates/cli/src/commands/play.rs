@@ -15,9 +15,7 @@ use crate::output::Output;
 use crate::play::{Distant, Table, Teller, play, watch_ctrl_c};
 use crate::sessions::{Root, report};
 use crate::settings;
-
-/// Where campaigns are that nobody named a root for.
-const STORAGE: &str = "storage";
+use crate::sources::STORAGE;
 
 /// Play a campaign in the terminal
 ///
@@ -94,7 +92,9 @@ fn seed_of(campaign: &Tree) -> u64 {
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let (root, id) = match &args.campaign {
         Some(name) => {
-            if context.root.is_none() && !name.contains('/') {
+            // Of several, the one in the current directory is meant.
+            let is_id = context.root.is_none() && !name.contains('/');
+            if is_id && context.find_campaign(name).is_err() {
                 context.root = Some(PathBuf::from(STORAGE));
             }
             let found = context.find_campaign(name)?;
