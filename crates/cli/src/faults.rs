@@ -52,6 +52,17 @@ impl From<LayoutError> for Error {
             LayoutError::Damaged { .. } => Error::new(Exit::Damaged, error.to_string()),
             LayoutError::NoTurn { first, last, .. } => Error::new(Exit::Request, error.to_string())
                 .hint(format!("choose a turn from {first} to {last}")),
+            LayoutError::Status { ref id, ref status, wanted } => {
+                let refused = Error::new(Exit::Request, error.to_string());
+                match (status.as_str(), wanted) {
+                    ("paused", _) => refused.hint(format!("everturn resume {id}")),
+                    ("active", "completed") => refused.hint(format!("everturn complete {id}")),
+                    ("completed", _) => {
+                        refused.hint(format!("everturn fork {id} goes on from it in a new session"))
+                    }
+                    _ => refused,
+                }
+            }
             LayoutError::OnlyRead { .. } => Error::new(Exit::Request, error.to_string())
                 .hint("everturn convert SESSION --to LAYOUT makes a copy that is your own"),
             LayoutError::Taken { .. } => Error::new(Exit::Request, error.to_string())

@@ -397,6 +397,9 @@ impl From<GameError> for LayoutError {
                 LayoutError::Taken { id: id.to_string(), path: place }
             }
             GameError::NoTurn { turn, first, last } => LayoutError::NoTurn { turn, first, last },
+            GameError::Status { id, status, wanted } => {
+                LayoutError::Status { id: id.to_string(), status: status.to_string(), wanted }
+            }
             GameError::Damaged { .. } | GameError::NoState { .. } => {
                 LayoutError::Damaged { what: chain(&error) }
             }

@@ -45,6 +45,16 @@ pub enum LayoutError {
         /// The last turn.
         last: u64,
     },
+    /// The session is not in the status that this needs.
+    #[error("session {id} is {status}, not {wanted}")]
+    Status {
+        /// The id.
+        id: String,
+        /// Its status.
+        status: String,
+        /// What it would have to be.
+        wanted: &'static str,
+    },
     /// Stored data cannot be used as they are.
     #[error("{what}")]
     Damaged {
