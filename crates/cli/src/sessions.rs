@@ -95,17 +95,18 @@ pub(crate) fn report(findings: &[Finding]) {
 /// How a command ends that has read what there was to read: damage that took something away is said.
 pub(crate) fn exit_after(findings: &[Finding]) -> Exit {
     let is_loss = |finding: &Finding| {
-        matches!(finding.code, Code::BadLine | Code::BadRecord | Code::BadChange | Code::NotUtf8)
+        matches!(
+            finding.code,
+            Code::BadLine
+                | Code::BadRecord
+                | Code::BadChange
+                | Code::NotUtf8
+                | Code::BadDocument
+                | Code::EmptyDocument
+                | Code::TooLarge
+        )
     };
     if findings.iter().any(is_loss) { Exit::Damaged } else { Exit::Fine }
-}
-
-/// A session, and the turn of it that is meant if the name says so: `SESSION#TURN`, as searches name what they find.
-pub(crate) fn reference(name: &str) -> (&str, Option<&str>) {
-    match name.rsplit_once('#') {
-        Some((session, turn)) if !session.is_empty() && !turn.is_empty() => (session, Some(turn)),
-        _ => (name, None),
-    }
 }
 
 /// The turn that a user means: by its number, the id of an entry, or the id or name of a mark.
@@ -246,6 +247,18 @@ impl Context {
         let reader = reader.map_err(|error| found.failed(error))?;
         report(&reader.findings());
         Ok((found, reader))
+    }
+
+    /// A session, and the turn of it that is meant if the name says so: `SESSION#TURN`, as searches name what they
+    /// find. What is a session by its whole name has no turn in it.
+    pub(crate) fn reference<'n>(&self, name: &'n str) -> Result<(&'n str, Option<&'n str>), Error> {
+        match name.rsplit_once('#') {
+            Some((session, turn)) if !session.is_empty() && !turn.is_empty() => {
+                let is_whole = self.is_session(name, session)?;
+                Ok(if is_whole { (name, None) } else { (session, Some(turn)) })
+            }
+            _ => Ok((name, None)),
+        }
     }
 
     /// Opens a session for reading, along one of its branches if one is named.

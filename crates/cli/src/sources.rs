@@ -188,6 +188,28 @@ impl Source {
         above.unwrap_or(&self.path)
     }
 
+    /// Whether its sessions may be written to.
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self.origin, Origin::Own | Origin::Here | Origin::Named)
+    }
+
+    /// Whether it may have sessions that another source has, too: one lies in the other, and nothing says that they are
+    /// looked at for different things.
+    pub(crate) fn overlaps(&self, other: &Source) -> bool {
+        let real =
+            |source: &Source| source.path.canonicalize().unwrap_or_else(|_| source.path.clone());
+        let (one, two) = (real(self), real(other));
+        let is_foreign = |source: &Source| source.layout.is_some_and(|layout| layout.is_foreign());
+        let is_apart = match (self.layout, other.layout) {
+            (Some(one), Some(two)) => one.name() != two.name(),
+            // In Everturn's own root nothing of other programs is looked for.
+            _ => [(self, other), (other, self)]
+                .iter()
+                .any(|(own, that)| own.origin == Origin::Own && is_foreign(that)),
+        };
+        !is_apart && (one.starts_with(&two) || two.starts_with(&one))
+    }
+
     /// The name of the file that has its sessions, if it is one.
     pub(crate) fn file_name(&self) -> Option<&str> {
         self.path.file_name().filter(|_| self.path.is_file())?.to_str()
@@ -309,8 +331,7 @@ impl Context {
         let mut roots = Vec::new();
         let mut failed = None;
         for source in sources {
-            let is_own = matches!(source.origin, Origin::Own | Origin::Here | Origin::Named);
-            let access = if is_own { access } else { Access::Read };
+            let access = if source.is_own() { access } else { Access::Read };
             match Root::open(source.dir(), access) {
                 Ok(root) => roots.push((source, root)),
                 Err(error) if is_only => return Err(error),

@@ -243,7 +243,8 @@ impl Checker<'_> {
             Some((_, "json")) => Checker::document,
             _ => {
                 if is_foreign_name(path) {
-                    self.foreign(path);
+                    self.watch.file(path);
+                    self.checked.files += u64::from(self.foreign(path));
                 }
                 return;
             }

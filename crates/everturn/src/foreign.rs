@@ -102,7 +102,8 @@ pub(crate) fn check_file(
             checked.records += survey.counts.kept + survey.counts.repaired;
             // Other documents of the session are looked at by themselves.
             let is_ours = |finding: &Finding| {
-                finding.file == *file || matches!(finding.code, Code::OrphanPart | Code::OrphanCall)
+                finding.file.is_within(file)
+                    || matches!(finding.code, Code::OrphanPart | Code::OrphanCall)
             };
             let found = survey.findings.into_iter().chain(survey.remarks).filter(is_ours);
             checked.findings.extend(found);
@@ -110,6 +111,16 @@ pub(crate) fn check_file(
         return Ok(Some(checked));
     }
     Ok(None)
+}
+
+/// Whether a file is a session of another program, going by its name and by how it begins.
+pub(crate) fn claims(store: &Arc<dyn Store>, file: &FilePath) -> Result<bool, LayoutError> {
+    for layout in LAYOUTS {
+        if !layout.recognise(store, file)?.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether a file belongs to a program, going by its name.
@@ -129,6 +140,10 @@ trait Format: Send + Sync + 'static {
     /// How many directories deep its files are, seen from the directory that it calls its own.
     const DEPTH: usize;
 
+    /// The names of the directories below which it keeps its sessions. A link there is worth a word, because links are
+    /// not followed.
+    const HOMES: &'static [&'static str];
+
     /// Whether sessions may be in a directory.
     fn enters(&self, dir: &FilePath) -> bool {
         let _ = dir;
@@ -141,10 +156,32 @@ trait Format: Send + Sync + 'static {
     /// Whether a file is one of its sessions, going by how it begins.
     fn knows(&self, path: &FilePath, head: &glance::Head) -> bool;
 
+    /// The same, where more of the file may have to be looked at.
+    fn is_one(&self, store: &Arc<dyn Store>, path: &FilePath, head: &glance::Head) -> bool {
+        let _ = store;
+        self.knows(path, head)
+    }
+
     /// The sessions of a file.
     fn places(&self, store: &Arc<dyn Store>, file: &FilePath) -> Result<Vec<Place>, LayoutError> {
         let _ = store;
         Ok(vec![Place { id: self.file_id(file), path: file.clone() }])
+    }
+
+    /// Sessions whose own files are lost, besides those that are there.
+    fn lost(&self, store: &Arc<dyn Store>, there: &[Place]) -> Result<Vec<Place>, LayoutError> {
+        let _ = (store, there);
+        Ok(Vec::new())
+    }
+
+    /// The directory on which the agent of a session works, as the session says at its beginning.
+    fn project(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+    ) -> Result<Option<String>, LayoutError> {
+        let _ = (store, place);
+        Ok(None)
     }
 
     /// The id of the session in a file, going by its name.
@@ -205,7 +242,7 @@ impl Glance {
             updated: survey.updated,
             turns: Some(survey.turns()),
             parent: survey.parent.clone(),
-            is_helper: false,
+            is_helper: survey.is_helper,
             findings: survey.findings.clone(),
         }
     }
@@ -230,7 +267,7 @@ impl<F: Format> Foreign<F> {
         match fit {
             Fit::Yes => Ok(true),
             Fit::No => Ok(false),
-            Fit::Perhaps => Ok(self.0.knows(path, &glance::Head::read(store, path)?)),
+            Fit::Perhaps => Ok(self.0.is_one(store, path, &glance::Head::read(store, path)?)),
         }
     }
 }
@@ -242,7 +279,7 @@ impl<F: Format> Knower for Foreign<F> {
         file: &FilePath,
         head: &glance::Head,
     ) -> Result<Vec<Survey>, LayoutError> {
-        if self.0.fits(file) == Fit::No || !self.0.knows(file, head) {
+        if self.0.fits(file) == Fit::No || !self.0.is_one(store, file, head) {
             return Ok(Vec::new());
         }
         let places = self.0.places(store, file)?;
@@ -273,8 +310,13 @@ impl<F: Format> Layout for Foreign<F> {
     }
 
     fn places(&self, store: &Arc<dyn Store>) -> Result<Places, LayoutError> {
-        let walked =
-            walk::walk(store, F::DEPTH, |dir| self.0.enters(dir), |path| self.0.fits(path))?;
+        let walked = walk::walk(
+            store,
+            F::DEPTH,
+            F::HOMES,
+            |dir| self.0.enters(dir),
+            |path| self.0.fits(path),
+        )?;
         let mut places = Places { places: Vec::new(), findings: walked.findings };
         for (path, fit) in walked.files {
             let found = self.is_ours(store, &path, fit).and_then(|is| match is {
@@ -290,7 +332,17 @@ impl<F: Format> Layout for Foreign<F> {
                 }
             }
         }
+        let lost = self.0.lost(store, &places.places)?;
+        places.places.extend(lost);
         Ok(places)
+    }
+
+    fn project(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+    ) -> Result<Option<String>, LayoutError> {
+        self.0.project(store, place)
     }
 
     fn summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {

@@ -11,7 +11,7 @@ use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::json::Object;
 use crate::output::harmless;
-use crate::sessions::{Found, exit_after, reference, report, turn_meant};
+use crate::sessions::{Found, exit_after, report, turn_meant};
 use crate::turns::Turns;
 
 /// Print what was said and done in a session
@@ -167,7 +167,7 @@ fn stats(found: &Found, reader: &dyn Reader, context: &mut Context) -> Result<Ex
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
-    let (session, turn) = reference(&args.session);
+    let (session, turn) = context.reference(&args.session)?;
     let (found, reader) = context.read_along(session, args.branch.as_deref())?;
     if args.toc {
         return contents(&found, &*reader, context);

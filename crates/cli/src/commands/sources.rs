@@ -104,6 +104,14 @@ fn add(context: &mut Context, path: &Path, name: Option<&str>) -> Result<Exit, S
         return Err(Error::new(Exit::Request, what).hint("choose another with --name NAME").into());
     }
     let source = Source { name: name.clone(), path, layout, origin: Origin::Added };
+    if let Some(other) = known.iter().find(|known| known.overlaps(&source)) {
+        let what = format!("source {} has {} already", other.name, other.path.display());
+        let why = "its sessions would be listed and counted twice";
+        return Err(Error::new(Exit::Request, what)
+            .caused_by(why)
+            .hint("everturn sources list")
+            .into());
+    }
     sources::change(&name, Some(&source))?;
     Output::status(&format!("source {name}: {}", source.path.display()));
     Ok(Exit::Fine)

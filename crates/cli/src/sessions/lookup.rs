@@ -1,6 +1,6 @@
 //! Which sessions there are in all sources, and which of them a name means.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use everturn::finding::Finding;
 use everturn::layout::{self, Layout};
@@ -21,18 +21,34 @@ const LEVELS: usize = 6;
 /// How many names a hint lists.
 const NAMES_IN_HINT: usize = 8;
 
+/// How alike two names are of which one may be meant for the other, at least.
+const ALIKE: f64 = 0.8;
+
+fn is_path(name: &str) -> bool {
+    name.contains('/') || Path::new(name).is_absolute()
+}
+
+/// The id in a name, and the layout that it is said to have: `LAYOUT:ID`.
+fn kind_and_id(name: &str) -> (Option<&str>, &str) {
+    match name.split_once(':') {
+        Some((kind, id)) if layout::find(kind).is_some() => (Some(kind), id),
+        _ => (None, name),
+    }
+}
+
 impl Context {
     /// The session that `name` means: an id, the beginning of one, a path, or `latest`; `LAYOUT:ID` says of which kind.
     pub(super) fn find(&self, name: &str, access: Access) -> Result<Found, Error> {
-        let is_path = name.contains('/') || Path::new(name).is_absolute();
+        let is_path = is_path(name);
         if is_path && self.root.is_none() {
             return self.find_around(Path::new(name), access);
         }
-        let (kind, id) = match name.split_once(':') {
-            Some((kind, id)) if layout::find(kind).is_some() => (Some(kind), id),
-            _ => (None, name),
+        let (kind, id) = kind_and_id(name);
+        let here = self.root.is_none() && Path::new(name).exists();
+        let roots = match self.open_sources(access) {
+            Err(_) if here => return self.find_around(Path::new(name), access),
+            roots => roots?,
         };
-        let roots = self.open_sources(access)?;
         let (mut candidates, mut findings) = (Vec::new(), Vec::new());
         for (source, root) in &roots {
             let (found, noticed) = self.places(source, root)?;
@@ -48,12 +64,61 @@ impl Context {
         match chosen {
             Chosen::One((root, layout, place)) => Found { root, layout, place }.with(access),
             Chosen::Several(places) => Err(ambiguous(id, &places)),
+            Chosen::None(_) if here => self.find_around(Path::new(name), access),
             Chosen::None(others) => {
                 // The session may be where nobody could look.
                 report(&findings);
+                self.must_be_open(name, &roots, access)?;
                 Err(self.unknown(name, &roots, &others))
             }
         }
+    }
+
+    /// Whether a name with a `#` in it is that of a session, rather than that of `session` with a turn: a whole id or
+    /// path before anything else, the beginning of an id if there is nothing else.
+    pub(super) fn is_session(&self, name: &str, session: &str) -> Result<bool, Error> {
+        let below = |name: &str| self.root.as_ref().map_or(name.into(), |root| root.join(name));
+        if Path::new(name).exists() || below(name).exists() {
+            return Ok(true);
+        }
+        if is_path(name) || Path::new(session).exists() {
+            return Ok(false);
+        }
+        let Ok(roots) = self.open_sources(Access::Read) else { return Ok(false) };
+        let (mut is_whole, mut is_split, mut begins) = (false, false, false);
+        for (source, root) in &roots {
+            for (_, layout, place) in self.places(source, root)?.0 {
+                let fits = |(kind, id): (Option<&str>, &str), is: &dyn Fn(&str) -> bool| {
+                    kind.is_none_or(|kind| kind == layout.name()) && is(id)
+                };
+                is_whole |= fits(kind_and_id(name), &|id| place.id == id);
+                is_split |= fits(kind_and_id(session), &|id| place.id == id);
+                begins |= fits(kind_and_id(name), &|id| place.id.starts_with(id));
+            }
+        }
+        Ok(is_whole || (begins && !is_split))
+    }
+
+    /// An error, if there is a source that could not be opened: what is looked for may be there.
+    fn must_be_open(
+        &self,
+        name: &str,
+        roots: &[(Source, Root)],
+        access: Access,
+    ) -> Result<(), Error> {
+        for source in self.sources()? {
+            let is_open = roots.iter().any(|(open, _)| open.path == source.path);
+            if is_open || !source.path.exists() {
+                continue;
+            }
+            let access = if source.is_own() { access } else { Access::Read };
+            Root::open(source.dir(), access).map_err(|error| {
+                let what = format!("session {name:?} may be in source {}", source.name);
+                let place = source.path.display();
+                error.saying(format!("{what}, but {place} cannot be opened"))
+            })?;
+        }
+        Ok(())
     }
 
     /// The session at a path whose root is one of the directories above it.
@@ -88,10 +153,13 @@ impl Context {
                 let hint = format!("name one as {}/{example}; there are {ids}", path.display());
                 Err(Error::new(Exit::Request, what).hint(hint))
             }
-            Chosen::None(_) => {
-                Err(Error::new(Exit::Request, format!("{} is no session", path.display()))
-                    .hint("everturn ls --root DIR lists those of a root"))
-            }
+            Chosen::None(_) => match campaign_at(&real).filter(|_| access == Access::Read) {
+                Some((dir, place)) => {
+                    let layout = layout::find("campaign").ok_or_else(|| no_session(path))?;
+                    Ok(Found { root: Root::open(&dir, Access::Read)?, layout, place })
+                }
+                None => Err(no_session(path)),
+            },
         }
     }
 
@@ -225,9 +293,15 @@ impl Context {
             return Error::new(Exit::Request, format!("there are no sessions in {place}"))
                 .hint(new);
         }
-        let names = listed(others.iter().map(|(_, _, place)| place.id.clone()));
-        Error::new(Exit::Request, format!("there is no session {name:?} in {place}"))
-            .hint(format!("there are {names}; {} says more", self.next_command("ls")))
+        let unknown = Error::new(Exit::Request, format!("there is no session {name:?} in {place}"));
+        let (list, (_, id)) = (self.next_command("ls"), kind_and_id(name));
+        match alike(others.iter().map(|(_, _, place)| place.id.as_str()), id) {
+            Some(names) => unknown.hint(format!("did you mean {names}? {list} lists all")),
+            None => {
+                let names = listed(others.iter().map(|(_, _, place)| place.id.clone()));
+                unknown.hint(format!("there are {names}; {list} says more"))
+            }
+        }
     }
 }
 
@@ -308,6 +382,29 @@ fn ambiguous(name: &str, places: &[Candidate]) -> Error {
     });
     Error::new(Exit::Request, format!("{name:?} means {} sessions", places.len()))
         .hint(format!("name one of {}", listed(names)))
+}
+
+fn no_session(path: &Path) -> Error {
+    Error::new(Exit::Request, format!("{} is no session", path.display()))
+        .hint("everturn ls --root DIR lists those of a root")
+}
+
+/// A directory that is that of a campaign, wherever it is: the one above it, and the place in that.
+fn campaign_at(dir: &Path) -> Option<(PathBuf, Place)> {
+    let above = dir.parent().filter(|_| dir.join("campaign.json").is_file())?;
+    let id = dir.file_name()?.to_str()?.to_owned();
+    Some((above.to_owned(), Place { path: FilePath::parse(&id).ok()?, id }))
+}
+
+/// The names that look like one that nobody has, the one that does most first.
+fn alike<'n>(names: impl Iterator<Item = &'n str>, wanted: &str) -> Option<String> {
+    let likeness = |name: &'n str| (strsim::jaro_winkler(name, wanted), name);
+    let mut found: Vec<(f64, &str)> =
+        names.map(likeness).filter(|(like, _)| *like >= ALIKE).collect();
+    found.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(other.1)));
+    found.dedup_by_key(|(_, name)| *name);
+    let names: Vec<&str> = found.iter().take(3).map(|(_, name)| *name).collect();
+    (!names.is_empty()).then(|| names.join(" or "))
 }
 
 /// The first few names, sorted.

@@ -228,6 +228,154 @@ fn nothing_that_belongs_to_others_is_ever_changed() {
 }
 
 #[test]
+fn no_session_of_any_program_is_written_to_by_its_path_or_its_id() {
+    let (_dir, home) = home();
+    let talk = r#"{"sessionId":"old","projectHash":"h1","startTime":"2026-01-01T10:00:00Z","messages":
+        [{"id":"m1","type":"user","content":"Hi","timestamp":"2026-01-01T10:00:00Z"}]}"#;
+    put(&home, ".gemini/tmp/h1/chats/session-2026-legacy.json", talk);
+    let prompts = r#"[{"sessionId":"s","messageId":0,"type":"user","message":"Hello"}]"#;
+    put(&home, ".gemini/tmp/h1/logs.json", prompts);
+    let export = r#"{"info":{"id":"ses_9","projectID":"p","directory":"/srv/app"},"messages":[]}"#;
+    put(&home, "export.json", export);
+    let before = picture(&home);
+    let claude = format!(".claude/projects/-srv-app/{ID}.jsonl");
+    let codex = format!(".codex/sessions/2026/01/02/rollout-2026-01-02T10-00-00-{ID}.jsonl");
+    let sessions = [
+        ("claude-code", ID, claude.as_str()),
+        ("codex", ID, &codex),
+        ("gemini-cli", "gem", ".gemini/tmp/h/chats/session-1.jsonl"),
+        ("gemini-cli", "old", ".gemini/tmp/h1/chats/session-2026-legacy.json"),
+        ("gemini-cli", "logs-h1", ".gemini/tmp/h1/logs.json"),
+        ("sillytavern", "first", "SillyTavern/data/default-user/chats/Mira/first.jsonl"),
+        ("pi", "pi-one", ".pi/agent/sessions/--srv-app--/2026_pi-one.jsonl"),
+        ("opencode", "ses_1", ".local/share/opencode/storage/session/p/ses_1.json"),
+        ("opencode", "", "export.json"),
+        ("goose", "g1", ".local/share/goose/sessions/g1.jsonl"),
+        ("aider", "aider-2024", ".aider.chat.history.md"),
+    ];
+    for (layout, id, file) in sessions {
+        let (path, by_id) = (home.join(file), format!("{layout}:{id}"));
+        let mut names = vec![path.to_str().unwrap()];
+        names.extend(Some(by_id.as_str()).filter(|_| !id.is_empty()));
+        for name in names {
+            let (shown, said, _) = run(&home, &["show", name, "--stats", "--json"], "");
+            assert!(shown.contains(&format!("\"layout\":\"{layout}\"")), "{name}: {shown}{said}");
+            let commands: [&[&str]; 6] = [
+                &["append", name],
+                &["trash", name],
+                &["mark", "add", name, "here"],
+                &["edit", name, "1", "x"],
+                &["fork", name],
+                &["rewind", name, "1"],
+            ];
+            for words in commands {
+                let turn = r#"{"type":"narrator","content":"x","speaker":"gm"}"#;
+                let (_, said, code) = run(&home, words, turn);
+                assert_eq!(code, Some(1), "{words:?}: {said}");
+                assert!(said.contains("only read"), "{words:?}: {said}");
+                assert_eq!(picture(&home), before, "{words:?}");
+            }
+        }
+    }
+    let (listed, _, _) = run(&home, &["ls", "--json", "--root", ".gemini/tmp/h1"], "");
+    assert_eq!((listed.matches("gemini-cli").count(), listed.contains("chatlog")), (2, false));
+}
+
+#[test]
+fn a_name_with_a_number_sign_is_a_session_before_it_is_a_turn() {
+    let (_dir, home) = home();
+    let file = "SillyTavern/data/default-user/chats/Mira/Mira - Branch #1.jsonl";
+    let said =
+        |text: &str| format!(r#"{{"name":"Ana","is_user":true,"send_date":1,"mes":"{text}"}}"#);
+    put(&home, file, &[said("One."), said("Two."), said("Three.")].join("\n"));
+    let path = home.join(file);
+    let path = path.to_str().unwrap();
+    for name in [path, "Mira - Branch #1", "Mira - Branch #"] {
+        let (shown, said, code) = run(&home, &["show", name], "");
+        assert_eq!(code, Some(0), "{name}: {said}");
+        assert!(shown.contains("One.") && shown.contains("Three."), "{name}: {shown}");
+    }
+    for name in
+        [format!("{path}#2"), "Mira - Branch #1#2".to_owned(), "sillytavern:first#1".to_owned()]
+    {
+        let (shown, said, code) = run(&home, &["show", &name], "");
+        assert_eq!((code, shown.matches('[').count()), (Some(0), 1), "{name}: {shown}{said}");
+    }
+}
+
+#[test]
+fn a_file_here_is_meant_if_no_session_has_its_name() {
+    let (_dir, home) = home();
+    put(&home, "oc.json", r#"{"info":{"id":"ses_9","directory":"/srv/app"},"messages":[]}"#);
+    let (shown, said, _) = run(&home, &["show", "oc.json", "--stats", "--json"], "");
+    assert!(shown.contains("\"id\":\"ses_9\""), "{shown}{said}");
+    put(&home, "camp_0005/campaign.json", r#"{"id":"camp_0005","turn":0}"#);
+    let (shown, said, _) = run(&home, &["show", "./camp_0005", "--stats", "--json"], "");
+    assert!(shown.contains("\"layout\":\"campaign\""), "{shown}{said}");
+    let (_, said, code) = run(&home, &["trash", "./camp_0005"], "");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(home.join("camp_0005/campaign.json").exists());
+}
+
+#[test]
+fn a_name_that_is_almost_right_is_asked_back() {
+    let (_dir, home) = home();
+    let (_, said, code) = run(&home, &["show", "pi-oen"], "");
+    assert_eq!(code, Some(1));
+    assert!(said.contains("did you mean pi-one?"), "{said}");
+    let (_, said, _) = run(&home, &["show", "zzz"], "");
+    assert!(said.contains("there are ") && !said.contains("did you mean"), "{said}");
+}
+
+#[test]
+fn documents_that_are_lost_show_in_the_status() {
+    let (_dir, home) = home();
+    put(&home, ".gemini/tmp/h1/chats/session-2.json", r#"{"sessionId":"cut","messages":[{"id""#);
+    let (_, said, code) = run(&home, &["show", "cut"], "");
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("bad-document"), "{said}");
+    put(&home, ".local/share/opencode/storage/message/ses_1/msg_2.json", "");
+    let (_, said, code) = run(&home, &["show", "ses_1"], "");
+    assert_eq!(code, Some(4), "{said}");
+}
+
+#[test]
+fn a_source_is_added_once() {
+    let (dir, home) = home();
+    for path in [".codex", ".codex/sessions", "."] {
+        let words = ["sources", "add", path, "--layout", "codex", "--name", "dup"];
+        let (_, said, code) = run(&home, &words, "");
+        assert_eq!(code, Some(1), "{path}");
+        assert!(said.contains("source codex has"), "{said}");
+    }
+    let other = dir.path().join("backup");
+    put(&other, "sessions/x.jsonl", "");
+    let words = ["sources", "add", other.to_str().unwrap(), "--layout", "codex", "--name", "dup"];
+    let (_, said, code) = run(&home, &words, "");
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn sessions_are_found_by_their_project() {
+    let (_dir, home) = home();
+    let (listed, said, _) = run(&home, &["ls", "--json", "--project", "srv"], "");
+    let mut layouts: Vec<&str> = listed
+        .lines()
+        .filter_map(|line| line.split("\"layout\":\"").nth(1)?.split('"').next())
+        .collect();
+    layouts.sort_unstable();
+    assert_eq!(layouts, ["claude-code", "codex", "goose", "opencode", "pi"], "{listed}{said}");
+}
+
+#[test]
+fn files_that_are_neither_lines_nor_documents_are_checked() {
+    let (_dir, home) = home();
+    let (_, said, code) = run(&home, &["check", ".aider.chat.history.md"], "");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(!said.contains("nothing to check"), "{said}");
+}
+
+#[test]
 fn a_source_that_cannot_be_read_hides_no_other() {
     let (dir, home) = home();
     let extra = dir.path().join("extra");

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::branch::fork;
-use super::check::is_document;
+use super::check::{is_document, says_so};
 use super::content::Content;
 use super::create::NewLog;
 use super::error::ChatError;
@@ -26,6 +26,7 @@ use crate::archive::Progress;
 use crate::belongings::Belongings;
 use crate::disk::Kind as FileKind;
 use crate::finding::{Code, Finding};
+use crate::foreign;
 use crate::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain};
 use crate::names::FilePath;
 use crate::overlay::Changes;
@@ -52,6 +53,23 @@ const GLANCE: u64 = 256 << 10;
 /// The place of the chat log whose document is at `path`.
 pub(super) fn place(path: &FilePath) -> Place {
     Place { id: id_of(path).unwrap_or_default(), path: path.clone() }
+}
+
+/// How much of a document is read to see that it is a chat log: it says so at its beginning.
+const BEGINNING: u64 = 1 << 10;
+
+/// Whether a document below `chats/` is a session of another program, some of which have such a directory, too. One
+/// that says that it is a chat log is none, and neither is one that nobody knows, which may be damaged.
+fn is_of_others(store: &Arc<dyn Store>, path: &FilePath) -> bool {
+    let says = |length| store.read(path, 0..length).is_ok_and(|bytes| says_so(&bytes));
+    let has_journal = || {
+        let files = Files::of(path).ok();
+        files.is_some_and(|files| store.stat(&files.journal).is_ok_and(|stat| stat.is_some()))
+    };
+    !says(BEGINNING)
+        && foreign::claims(store, path).is_ok_and(|is| is)
+        && !says(GLANCE)
+        && !has_journal()
 }
 
 /// Collects places, and what could not be looked at.
@@ -107,13 +125,16 @@ impl Layout for ChatLayout {
         NAME
     }
 
-    /// Every document below `chats/`, and those of the root itself that say that they are chat logs.
+    /// Every document below `chats/` that is not of another program, and those of the root itself that say that they
+    /// are chat logs.
     fn places(&self, store: &Arc<dyn Store>) -> Result<Places, LayoutError> {
         let mut search = Search { store, found: Places::default(), known: HashSet::new() };
         search.dir(&FilePath::root(), |path| is_document(store, path).is_ok_and(|is| is));
         let mut waiting = vec![chats_dir()];
         while let Some(dir) = waiting.pop() {
-            waiting.extend(search.dir(&dir, |path| path.as_str().ends_with(".json")));
+            let is_one =
+                |path: &FilePath| path.as_str().ends_with(".json") && !is_of_others(store, path);
+            waiting.extend(search.dir(&dir, is_one));
         }
         Ok(search.found)
     }

@@ -182,6 +182,8 @@ fn spent(line: &str) -> Option<Spent> {
             _ => {}
         }
     }
+    // What went to the cache or came from there was sent, too.
+    spent.input = spent.input.saturating_sub(spent.cache_write + spent.cache_read);
     for pair in words.windows(2) {
         let [number, word] = pair else { continue };
         match word.trim_matches([',', '.']) {
@@ -279,12 +281,18 @@ impl Fetch for Runs {
 impl Format for Aider {
     const NAME: &'static str = "aider";
     const DEPTH: usize = 3;
+    const HOMES: &'static [&'static str] = &[];
 
+    /// The program writes to whatever file it is told to, so that one right in the root may have any name.
     fn fits(&self, path: &FilePath) -> Fit {
         let name = path.as_str().rsplit('/').next().unwrap_or_default();
+        let others = [".jsonl", ".json", ".db"];
         match name {
             ".aider.chat.history.md" => Fit::Yes,
             name if name.ends_with(".md") => Fit::Perhaps,
+            name if name == path.as_str() && !others.iter().any(|end| name.ends_with(end)) => {
+                Fit::Perhaps
+            }
             _ => Fit::No,
         }
     }

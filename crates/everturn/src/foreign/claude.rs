@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::blocks::{block_text, content_text, count_at, price_at, spread_text, time_at};
+use super::glance::{self, Told};
 use super::record::{Draft, Key, Look, Parent, Role};
 use super::survey::{Seen, Survey, Surveyor, is_object, title};
 use super::weave::{Forks, Placing};
-use super::{Fit, Format, Glance, Mending, glance, mend};
+use super::{Fit, Format, Glance, Mending, mend};
 use crate::finding::Code;
 use crate::layout::LayoutError;
 use crate::names::FilePath;
@@ -141,26 +142,32 @@ fn names(record: &Tree) -> Option<String> {
 fn look(record: &Tree) -> Look {
     let drafts = ClaudeCode.drafts(record);
     let time = time_at(record, &["timestamp"]);
-    Look { time, id: text_at(record, &["uuid"]), ..Look::telling(drafts) }
+    let is_side = flag_at(record, &["isSidechain"]) == Some(true);
+    Look { time, id: text_at(record, &["uuid"]), is_side, ..Look::telling(drafts) }
 }
 
-/// Tokens by the answers of the model: the lines of one answer repeat them, and the last ones know best.
+/// What a record says of the session. Its parent is the session whose records it begins with, which may be itself.
+fn told(record: &Tree) -> Told {
+    Told { name: names(record), parent: text_at(record, &["sessionId"]), is_helper: false }
+}
+
+/// Tokens and costs by the answers of the model: the lines of one answer repeat them, and the last ones know best.
 #[derive(Default)]
 struct Tokens {
     answers: HashMap<Key, (String, Spent)>,
-    cost: Option<f64>,
+    costs: HashMap<Key, f64>,
 }
 
 impl Tokens {
     fn note(&mut self, record: &Tree) {
+        let message = text_at(record, &["message", "id"]).or_else(|| text_at(record, &["uuid"]));
+        let Some(message) = message.map(|id| Key::of(&id)) else { return };
         if let Some(cost) = price_at(record, &["costUSD"]) {
-            self.cost = Some(self.cost.unwrap_or_default() + cost);
+            let known = self.costs.entry(message).or_insert(cost);
+            *known = known.max(cost);
         }
         let Some(usage) = record.at(&["message", "usage"]).filter(is_object) else { return };
-        let message = text_at(record, &["message", "id"]).or_else(|| text_at(record, &["uuid"]));
-        let (Some(message), model) = (message, text_at(record, &["message", "model"])) else {
-            return;
-        };
+        let model = text_at(record, &["message", "model"]);
         let model = model.unwrap_or_else(|| "unknown".to_owned());
         if model == "<synthetic>" {
             return;
@@ -174,21 +181,24 @@ impl Tokens {
             reasoning: 0,
             cost: None,
         };
-        let (_, known) = self.answers.entry(Key::of(&message)).or_insert((model, spent));
+        let (_, known) = self.answers.entry(message).or_insert((model, spent));
         known.input = known.input.max(spent.input);
         known.output = known.output.max(spent.output);
         known.cache_read = known.cache_read.max(spent.cache_read);
         known.cache_write = known.cache_write.max(spent.cache_write);
     }
 
-    fn usage(self) -> Option<Usage> {
+    fn usage(mut self) -> Option<Usage> {
         let mut usage = Usage::default();
         for (id, (model, spent)) in &self.answers {
-            usage.spend_once(id.number(), model, spent);
+            let cost = self.costs.remove(id);
+            usage.spend_once(id.number(), model, &Spent { cost, ..*spent });
         }
-        if let Some(cost) = self.cost {
-            let name = usage.models.first().map_or("unknown", |(name, _)| name.as_str()).to_owned();
-            usage.spend(&name, &Spent { cost: Some(cost), ..Spent::default() });
+        // What cost something and does not say how many tokens that were.
+        let name = usage.models.first().map_or("unknown", |(name, _)| name.as_str()).to_owned();
+        for (id, cost) in &self.costs {
+            let spent = Spent { cost: Some(*cost), ..Spent::default() };
+            usage.spend_once(id.number(), &name, &spent);
         }
         (!usage.models.is_empty()).then_some(usage)
     }
@@ -211,9 +221,6 @@ fn keep(surveyor: &mut Surveyor, seen: &Seen<'_>) {
         text_at(record, &["parentUuid"]).or_else(|| text_at(record, &["logicalParentUuid"]));
     let parent = parent.map_or(Parent::Nobody, |id| Parent::Of(Key::of(&id)));
     let number = surveyor.add_with_id(seen, &look, parent, id);
-    if let Some(node) = surveyor.node(number) {
-        node.is_side = flag_at(record, &["isSidechain"]) == Some(true);
-    }
     let message = record.at(&["message"]).filter(|message| message.at(&["content"]).is_none());
     if message.is_some_and(|message| spread_text(&message).is_some()) {
         let what = "the message was taken apart into its characters, and is put together again";
@@ -224,6 +231,7 @@ fn keep(surveyor: &mut Surveyor, seen: &Seen<'_>) {
 impl Format for ClaudeCode {
     const NAME: &'static str = "claude-code";
     const DEPTH: usize = 4;
+    const HOMES: &'static [&'static str] = &["projects"];
 
     fn fits(&self, path: &FilePath) -> Fit {
         let name = path.as_str().rsplit('/').next().unwrap_or_default();
@@ -272,14 +280,29 @@ impl Format for ClaudeCode {
         let mut survey = surveyor.finish(Forks::Questions, None);
         survey.title = named.or(summary).or(survey.title);
         survey.parent = session.filter(|session| *session != place.id);
+        survey.is_helper = place.id.starts_with("agent-");
         Ok(survey)
     }
 
     fn glance(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Glance, LayoutError> {
         let survey = || self.survey(store, place);
-        let mut glance = glance::of_lines(store, &place.path, survey, look, names)?;
+        let mut glance = glance::of_lines(store, &place.path, survey, look, told)?;
+        glance.parent = glance.parent.filter(|session| *session != place.id);
         glance.is_helper = place.id.starts_with("agent-");
         Ok(glance)
+    }
+
+    /// What the records say, else the directory of the project, whose name is made from its path.
+    fn project(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+    ) -> Result<Option<String>, LayoutError> {
+        let said =
+            glance::Head::read(store, &place.path)?.first(|record| text_at(record, &["cwd"]));
+        let mut dirs = place.path.as_str().split('/').skip_while(|name| *name != "projects");
+        let dir = dirs.nth(1).filter(|_| dirs.next().is_some());
+        Ok(said.or_else(|| dir.map(str::to_owned)))
     }
 
     fn mending(&self, _file: &FilePath) -> Result<&'static Mending, &'static str> {

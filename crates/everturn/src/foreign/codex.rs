@@ -6,10 +6,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::blocks::{block_text, content_text, count_at, time_at};
+use super::glance::{self, Told};
 use super::record::{Draft, Key, Look, Parent, Role};
 use super::survey::{DUPLICATES, Seen, Survey, Surveyor, is_object};
 use super::weave::Forks;
-use super::{Fit, Format, Glance, Mending, glance, mend, stem};
+use super::{Fit, Format, Glance, Mending, mend, stem};
 use crate::layout::LayoutError;
 use crate::names::FilePath;
 use crate::outline::text_at;
@@ -209,9 +210,54 @@ fn look(record: &Tree) -> Look {
     Look { time: time(record), ..Look::telling(Codex.drafts(record)) }
 }
 
+/// What the first line says of the session: whether it is a branch of another one, or a helper's.
+fn told(record: &Tree) -> Told {
+    let (kind, payload) = unpacked(record);
+    if kind != "session_meta" {
+        return Told::default();
+    }
+    let parent = ["forked_from_id", "parent_thread_id"];
+    let parent = parent.iter().find_map(|key| text_at(&payload, &[key]));
+    let is_helper = payload.at(&["source", "subagent"]).is_some()
+        || text_at(&payload, &["thread_source"]).as_deref() == Some("subagent");
+    Told { name: None, parent, is_helper }
+}
+
 /// What is said, by who says it: the same for both copies of an utterance.
 fn said(kind: &Kind, text: &str) -> Key {
     Key::of(&format!("{kind} {}", text.trim()))
+}
+
+/// The texts of an utterance, without what stands for pictures: what both copies of it have in common.
+fn spoken(kind: &str, payload: &Tree, draft: &Draft) -> Vec<String> {
+    let item = payload.at(&["item"]).filter(|_| kind == "event_msg");
+    let holder = if kind == "event_msg" { item } else { Some(payload.clone()) };
+    if draft.kind == Kind::thinking() && kind == "response_item" {
+        return thoughts(payload);
+    }
+    let content = holder.and_then(|holder| holder.at(&["content"]));
+    let Some(content) = content.filter(|content| content.kind() == Shape::Array) else {
+        return vec![draft.text.clone()];
+    };
+    content.children().iter().filter_map(|(_, block)| text_at(block, &["text"])).collect()
+}
+
+/// The ways in which an utterance may be repeated: as a whole, and, if it has several texts, text by text.
+struct Spoken {
+    wholes: Vec<Key>,
+    singles: Vec<Key>,
+}
+
+impl Spoken {
+    fn of(kind: &Kind, texts: &[String]) -> Spoken {
+        let mut wholes = vec![said(kind, &texts.concat()), said(kind, &texts.join("\n"))];
+        wholes.dedup();
+        let singles = match texts.len() {
+            0 | 1 => Vec::new(),
+            _ => texts.iter().map(|text| said(kind, text)).collect(),
+        };
+        Spoken { wholes, singles }
+    }
 }
 
 /// Tokens: each count is the sum of all so far, and is told again and again.
@@ -220,10 +266,18 @@ struct Tokens {
     model: String,
     before: Spent,
     usage: Usage,
-    answers: u64,
+    /// The thread whose counts these are, with all of them so far. A branch begins with those of the session from which
+    /// it was made, so that the same answer is known in both.
+    chain: String,
 }
 
 impl Tokens {
+    /// The thread is that of the first session that the history was taken over from.
+    fn begin(&mut self, payload: &Tree) {
+        let thread = text_at(payload, &["forked_from_id"]).or_else(|| text_at(payload, &["id"]));
+        self.chain = thread.unwrap_or_else(|| std::mem::take(&mut self.chain));
+    }
+
     fn note(&mut self, kind: &str, payload: &Tree) {
         if kind == "turn_context"
             && let Some(model) = text_at(payload, &["model"])
@@ -258,9 +312,17 @@ impl Tokens {
             reasoning: now.reasoning.saturating_sub(before.reasoning),
             cost: None,
         };
-        self.answers += 1;
         let model = if self.model.is_empty() { "unknown" } else { &self.model };
-        self.usage.spend(model, &more);
+        let link = format!("{} {now:?}", self.chain);
+        match self.chain.is_empty() {
+            // Nothing says which thread it is.
+            true => self.usage.spend(model, &more),
+            false => {
+                let id = Key::of(&link).number();
+                self.usage.spend_once(id, model, &more);
+                self.chain = format!("{id:x}");
+            }
+        }
         self.before = now;
     }
 }
@@ -272,10 +334,12 @@ struct Rollout {
     /// Utterances of which only one copy was seen so far.
     events: HashMap<Key, Vec<u32>>,
     items: HashMap<Key, Vec<u32>>,
+    /// The ways in which those items may still be repeated.
+    open: HashMap<u32, Spoken>,
     /// The prompts of the main line so far.
     prompts: Vec<u32>,
     tokens: Tokens,
-    parent: Option<String>,
+    told: Told,
 }
 
 impl Rollout {
@@ -287,16 +351,18 @@ impl Rollout {
         {
             self.take_back(surveyor, count_at(&payload, &["num_turns"]));
         }
-        if kind == "session_meta" && self.tip.is_none() {
-            let parent = ["forked_from_id", "parent_thread_id"];
-            self.parent = parent.iter().find_map(|key| text_at(&payload, &[key]));
+        if kind == "session_meta" {
+            self.tokens.begin(&payload);
+        }
+        if self.tip.is_none() {
+            self.told = told(seen.tree);
         }
         let number = surveyor.add(seen, &look, self.tip.map_or(Parent::Nobody, Parent::Number));
         self.tip = Some(number);
         self.tokens.note(&kind, &payload);
         let prompts = look.role == Role::Prompt;
         let is_new = match kind.as_str() {
-            "event_msg" => self.match_event(surveyor, number, &look),
+            "event_msg" => self.match_event(surveyor, number, &look, &payload),
             "response_item" => self.match_item(surveyor, number, &look, &payload),
             _ => true,
         };
@@ -318,20 +384,44 @@ impl Rollout {
     }
 
     /// Sets an event apart that says what an item has said. Returns whether it says something new.
-    fn match_event(&mut self, surveyor: &mut Surveyor, number: u32, look: &Look) -> bool {
+    fn match_event(
+        &mut self,
+        surveyor: &mut Surveyor,
+        number: u32,
+        look: &Look,
+        payload: &Tree,
+    ) -> bool {
         let Some(draft) = look.drafts.first() else { return true };
         if look.role == Role::Link {
             return true;
         }
-        let key = said(&draft.kind, &draft.text);
-        if let Some(items) = self.items.get_mut(&key)
-            && items.pop().is_some()
-        {
-            surveyor.set_apart(number, DUPLICATES);
-            return false;
+        let Spoken { wholes, .. } = Spoken::of(&draft.kind, &spoken("event_msg", payload, draft));
+        for key in &wholes {
+            if let Some(item) = self.items.get_mut(key).and_then(Vec::pop) {
+                self.narrow(item, *key);
+                surveyor.set_apart(number, DUPLICATES);
+                return false;
+            }
         }
-        self.events.entry(key).or_default().push(number);
+        if let Some(key) = wholes.first() {
+            self.events.entry(*key).or_default().push(number);
+        }
         true
+    }
+
+    /// An item was repeated as a whole, or text by text, and is not repeated in the other way.
+    fn narrow(&mut self, item: u32, by: Key) {
+        let Some(open) = self.open.get_mut(&item) else { return };
+        let was_single = open.singles.contains(&by) && !open.wholes.contains(&by);
+        let mut over = std::mem::take(&mut open.wholes);
+        if !was_single {
+            over.append(&mut open.singles);
+        }
+        for key in over {
+            if let Some(waiting) = self.items.get_mut(&key) {
+                waiting.retain(|known| *known != item);
+            }
+        }
     }
 
     /// Sets those events apart that have said what an item says. Returns whether it begins a turn of its own.
@@ -347,24 +437,28 @@ impl Rollout {
         }) else {
             return true;
         };
-        let texts = match draft.kind == Kind::thinking() {
-            true => thoughts(payload),
-            false => vec![draft.text.clone()],
-        };
+        let said = Spoken::of(&draft.kind, &spoken("response_item", payload, draft));
         let mut is_new = true;
-        for text in texts {
-            let key = said(&draft.kind, &text);
-            match self.events.get_mut(&key).and_then(Vec::pop) {
-                Some(event) => {
-                    surveyor.set_apart(event, DUPLICATES);
-                    if let Some(place) = self.prompts.iter_mut().rfind(|prompt| **prompt == event) {
-                        *place = number;
-                        is_new = false;
-                    }
-                }
-                None => self.items.entry(key).or_default().push(number),
+        let mut heard = |events: &mut HashMap<Key, Vec<u32>>, prompts: &mut [u32], key: &Key| {
+            let Some(event) = events.get_mut(key).and_then(Vec::pop) else { return false };
+            surveyor.set_apart(event, DUPLICATES);
+            if let Some(place) = prompts.iter_mut().rfind(|prompt| **prompt == event) {
+                *place = number;
+                is_new = false;
             }
+            true
+        };
+        let (events, prompts) = (&mut self.events, &mut self.prompts);
+        if said.wholes.iter().any(|key| heard(events, prompts, key)) {
+            return is_new;
         }
+        let (old, new): (Vec<Key>, Vec<Key>) =
+            said.singles.iter().copied().partition(|key| heard(events, prompts, key));
+        let wholes = if old.is_empty() { said.wholes } else { Vec::new() };
+        for key in new.iter().chain(&wholes) {
+            self.items.entry(*key).or_default().push(number);
+        }
+        self.open.insert(number, Spoken { wholes, singles: new });
         is_new
     }
 }
@@ -372,6 +466,7 @@ impl Rollout {
 impl Format for Codex {
     const NAME: &'static str = "codex";
     const DEPTH: usize = 5;
+    const HOMES: &'static [&'static str] = &["sessions", "archived_sessions"];
 
     fn fits(&self, path: &FilePath) -> Fit {
         let name = path.as_str().rsplit('/').next().unwrap_or_default();
@@ -382,7 +477,8 @@ impl Format for Codex {
         }
     }
 
-    fn knows(&self, _path: &FilePath, head: &glance::Head) -> bool {
+    fn knows(&self, path: &FilePath, head: &glance::Head) -> bool {
+        let is_rollout = self.fits(path) == Fit::Yes;
         head.any(|record| {
             let kind = text_at(record, &["type"]).unwrap_or_default();
             let is_known = matches!(
@@ -393,7 +489,10 @@ impl Format for Codex {
                 && (record.at(&["role"]).is_some() || record.at(&["call_id"]).is_some())
                 && record.at(&["message"]).is_none()
                 && record.at(&["parentId"]).is_none();
-            (is_known && record.at(&["payload"]).is_some()) || is_bare
+            let is_meta = is_rollout
+                && kind.is_empty()
+                && ["id", "timestamp"].iter().all(|key| record.at(&[key]).is_some());
+            (is_known && record.at(&["payload"]).is_some()) || is_bare || is_meta
         })
     }
 
@@ -418,13 +517,23 @@ impl Format for Codex {
         let usage = rollout.tokens.usage;
         surveyor.survey.usage = (!usage.models.is_empty()).then_some(usage);
         let mut survey = surveyor.finish(Forks::Ways, rollout.tip);
-        survey.parent = rollout.parent;
+        survey.parent = rollout.told.parent;
+        survey.is_helper = rollout.told.is_helper;
         Ok(survey)
     }
 
     fn glance(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Glance, LayoutError> {
         let survey = || self.survey(store, place);
-        glance::of_lines(store, &place.path, survey, look, |_| None)
+        glance::of_lines(store, &place.path, survey, look, told)
+    }
+
+    fn project(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+    ) -> Result<Option<String>, LayoutError> {
+        let head = glance::Head::read(store, &place.path)?;
+        Ok(head.first(|record| text_at(record, &["payload", "cwd"])))
     }
 
     fn mending(&self, _file: &FilePath) -> Result<&'static Mending, &'static str> {

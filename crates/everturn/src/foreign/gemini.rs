@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use super::blocks::{content_text, count_at, time_at};
 use super::element::{Whole, spans, without};
+use super::glance::{self, Told};
 use super::record::{At, Draft, Key, Look, Parent};
 use super::survey::{Seen, Survey, Surveyor, is_object, title};
 use super::weave::{Forks, Placing};
-use super::{Fit, Format, Glance, Mending, glance, mend, stem};
+use super::{Fit, Format, Glance, Mending, mend, stem};
 use crate::layout::LayoutError;
 use crate::names::FilePath;
-use crate::outline::text_at;
+use crate::outline::{text_at, text_of};
 use crate::store::Store;
 use crate::tree::{Kind as Shape, Tree};
 use crate::view::{Kind, Place, Spent, Usage};
@@ -110,6 +111,15 @@ fn names(record: &Tree) -> Option<String> {
     title(&text_at(&set, &["summary"])?)
 }
 
+/// Whether a header says that a helper talks in its session.
+fn is_helper(record: &Tree) -> bool {
+    record.at(&["sessionId"]).is_some() && text_at(record, &["kind"]).as_deref() == Some("subagent")
+}
+
+fn told(record: &Tree) -> Told {
+    Told { name: names(record), parent: None, is_helper: is_helper(record) }
+}
+
 /// Tokens by message: its last version counts.
 #[derive(Default)]
 struct Tokens(HashMap<Key, (String, Spent)>);
@@ -157,6 +167,7 @@ struct Talk {
     tip: Option<u32>,
     tokens: Tokens,
     named: Option<String>,
+    is_helper: bool,
 }
 
 impl Talk {
@@ -167,6 +178,7 @@ impl Talk {
     fn keep(&mut self, surveyor: &mut Surveyor, seen: &Seen<'_>) {
         let record = seen.tree;
         self.tokens.note(record);
+        self.is_helper |= is_helper(record);
         self.named = names(record).or(self.named.take());
         if let Some(id) = text_at(record, &["$rewindTo"]) {
             let at = self.live.iter().position(|live| live.id == Key::of(&id)).unwrap_or(0);
@@ -274,6 +286,7 @@ impl GeminiCli {
         let mut surveyor = Surveyor::of_file(&place.path);
         let mut tokens = Tokens::default();
         let mut named = None;
+        let mut helps = false;
         let mut tip = None;
         if let Some(whole) = Whole::read(&mut surveyor, store, 0)? {
             let Some((tree, text, at)) = whole.part(&whole.span()) else {
@@ -282,6 +295,7 @@ impl GeminiCli {
             let key = ["messages", "history"].into_iter().find(|key| tree.at(&[key]).is_some());
             if is_object(&tree) {
                 named = names(&tree);
+                helps = is_helper(&tree);
                 let header = Seen { tree: &tree, text, at, line: None };
                 let number = surveyor.add(&header, &look(&tree), Parent::Nobody);
                 if let Some(node) = surveyor.node(number) {
@@ -297,6 +311,7 @@ impl GeminiCli {
         surveyor.survey.usage = tokens.usage();
         let mut survey = surveyor.finish(Forks::Ways, tip);
         survey.title = named.or(survey.title);
+        survey.is_helper = helps;
         Ok(survey)
     }
 }
@@ -304,6 +319,7 @@ impl GeminiCli {
 impl Format for GeminiCli {
     const NAME: &'static str = "gemini-cli";
     const DEPTH: usize = 5;
+    const HOMES: &'static [&'static str] = &["tmp"];
 
     fn fits(&self, path: &FilePath) -> Fit {
         let name = name_of(path);
@@ -369,15 +385,28 @@ impl Format for GeminiCli {
         surveyor.survey.usage = talk.tokens.usage();
         let mut survey = surveyor.finish(Forks::Ways, talk.tip);
         survey.title = talk.named.or(survey.title);
+        survey.is_helper = talk.is_helper;
         Ok(survey)
     }
 
     fn glance(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Glance, LayoutError> {
         let survey = || self.survey(store, place);
         match name_of(&place.path).ends_with(".jsonl") {
-            true => glance::of_lines(store, &place.path, survey, look, names),
+            true => glance::of_lines(store, &place.path, survey, look, told),
             false => Ok(Glance::of(&survey()?)),
         }
+    }
+
+    fn project(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+    ) -> Result<Option<String>, LayoutError> {
+        let head = glance::Head::read(store, &place.path)?;
+        Ok(head.first(|record| {
+            let dirs = record.at(&["directories"])?.children();
+            dirs.first().and_then(|(_, dir)| text_of(dir))
+        }))
     }
 
     fn mending(&self, file: &FilePath) -> Result<&'static Mending, &'static str> {

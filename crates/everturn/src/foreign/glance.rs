@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Glance;
 use super::record::{Look, Role};
-use super::survey::{Survey, title};
+use super::survey::{Survey, earliest, title};
 use crate::game::StoreSource;
 use crate::layout::LayoutError;
 use crate::lines::{Item, Scan};
@@ -49,6 +49,22 @@ impl Head {
     pub(super) fn any(&self, is: impl Fn(&Tree) -> bool) -> bool {
         self.records.iter().any(is)
     }
+
+    /// What the first of the records says that says it.
+    pub(super) fn first(&self, says: impl Fn(&Tree) -> Option<String>) -> Option<String> {
+        self.records.iter().find_map(says)
+    }
+}
+
+/// What a record says of the session as a whole.
+#[derive(Default)]
+pub(super) struct Told {
+    /// What it is called.
+    pub(super) name: Option<String>,
+    /// The session that it comes from.
+    pub(super) parent: Option<String>,
+    /// Whether a helper of the program talks in it.
+    pub(super) is_helper: bool,
 }
 
 /// The first records of some bytes.
@@ -67,27 +83,31 @@ fn records(bytes: &[u8], file: &FilePath, most: usize) -> Result<Vec<Tree>, Layo
     Ok(records)
 }
 
-/// What is said of a file of lines in a list: all of it if it is short, else what its two ends tell. `name` names a
-/// session by a record that gives it a name.
+/// What is said of a file of lines in a list: all of it if it is short, else what its two ends tell. `told` is what a
+/// record says of the session.
 pub(super) fn of_lines(
     store: &Arc<dyn Store>,
     file: &FilePath,
     survey: impl FnOnce() -> Result<Survey, LayoutError>,
     look: impl Fn(&Tree) -> Look,
-    name: impl Fn(&Tree) -> Option<String>,
+    told: impl Fn(&Tree) -> Told,
 ) -> Result<Glance, LayoutError> {
     let length = store.stat(file)?.ok_or_else(|| StoreError::Missing { path: file.clone() })?.len;
     if length <= WHOLE {
         return Ok(Glance::of(&survey()?));
     }
     let mut glance = Glance::default();
+    let mut side_title = None;
     for record in records(&store.read(file, 0..END)?, file, RECORDS)? {
-        let look = look(&record);
-        glance.created = glance.created.or(look.time);
-        if look.role == Role::Prompt && glance.title.is_none() {
-            glance.title = look.drafts.first().and_then(|draft| title(&draft.text));
+        let (look, told) = (look(&record), told(&record));
+        glance.created = earliest(glance.created, look.time);
+        let of_line = if look.is_side { &mut side_title } else { &mut glance.title };
+        if look.role == Role::Prompt && of_line.is_none() {
+            *of_line = look.drafts.first().and_then(|draft| title(&draft.text));
         }
-        glance.title = name(&record).or(glance.title);
+        glance.title = told.name.or(glance.title);
+        glance.parent = glance.parent.or(told.parent);
+        glance.is_helper |= told.is_helper;
     }
     let scan = Scan::new(StoreSource::open(store, file)?, file.clone()).largest_text(END * 16);
     let scan = scan.reverse().map_err(StoreError::io("read", file))?;
@@ -99,12 +119,12 @@ pub(super) fn of_lines(
         if let Some(text) = record.text() {
             let tree = Tree::known(text).opened();
             glance.updated = glance.updated.max(look(&tree).time);
-            named = named.or_else(|| name(&tree));
+            named = named.or_else(|| told(&tree).name);
         }
         if left == 0 || (glance.updated.is_some() && left < END * 3) {
             break;
         }
     }
-    glance.title = named.or(glance.title);
+    glance.title = named.or(glance.title).or(side_title);
     Ok(glance)
 }

@@ -4,16 +4,21 @@ mod database;
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
 use super::blocks::{any_time_at, block_text, content_text, count_at};
 use super::fetch::{Fetch, Window};
+use super::glance::{self, Told};
 use super::record::{At, Draft, Look, Parent};
 use super::survey::{Seen, Survey, Surveyor, title};
 use super::weave::{Forks, Placing};
-use super::{Fit, Format, Glance, Mending, glance, mend, stem};
+use super::{Fit, Format, Glance, Mending, mend, stem};
 use crate::finding::{Code, Finding};
 use crate::layout::LayoutError;
 use crate::names::{FilePath, Name};
-use crate::outline::text_at;
+use crate::outline::{flag_at, text_at};
 use crate::store::Store;
 use crate::tree::{Kind as Shape, Tree};
 use crate::view::{Kind, Place, Spent, Usage};
@@ -21,6 +26,9 @@ use crate::view::{Kind, Place, Spent, Usage};
 use database::Database;
 
 pub(super) struct Goose;
+
+/// What the session is called that has no id.
+const NAMELESS: &str = "no-id";
 
 fn is_database(path: &FilePath) -> bool {
     path.as_str().ends_with(".db")
@@ -71,10 +79,21 @@ fn is_message(record: &Tree) -> bool {
     record.at(&["role"]).is_some()
 }
 
+/// A time, which the database writes as `2026-01-01 10:00:00`, in UTC.
+fn time(record: &Tree, key: &str) -> Option<Timestamp> {
+    let written = || text_at(record, &[key])?.trim().replace(' ', "T").parse::<DateTime>().ok();
+    any_time_at(record, &[key])
+        .or_else(|| Some(written()?.to_zoned(TimeZone::UTC).ok()?.timestamp()))
+}
+
 fn look(record: &Tree) -> Look {
     let keys = ["created", "created_timestamp", "timestamp", "created_at"];
-    let time = keys.iter().find_map(|key| any_time_at(record, &[key]));
+    let time = keys.iter().find_map(|key| time(record, key));
     Look { time, id: Goose.id(record), ..Look::telling(Goose.drafts(record)) }
+}
+
+fn told(record: &Tree) -> Told {
+    Told { name: names(record), parent: None, is_helper: false }
 }
 
 fn names(record: &Tree) -> Option<String> {
@@ -115,6 +134,8 @@ impl Talk {
             if let Some(node) = surveyor.node(number) {
                 node.placing = Placing::Aside;
             }
+            let updated = time(seen.tree, "updated_at");
+            surveyor.survey.updated = surveyor.survey.updated.max(updated);
             self.named = names(seen.tree).or(self.named.take());
             self.usage = usage(seen.tree).or(self.usage.take());
             return;
@@ -160,7 +181,8 @@ impl Goose {
             code,
             message,
         };
-        match database.session_row(&place.id)? {
+        let id = if place.id == NAMELESS { "" } else { &place.id };
+        match database.session_row(id)? {
             Some(row) => {
                 let tree = database.session(row)?;
                 let at = At { file: 0, offset: row, length: 0 };
@@ -171,7 +193,7 @@ impl Goose {
                 surveyor.survey.findings.push(finding(Code::OrphanPart, message.to_owned()));
             }
         }
-        for row in database.message_rows(&place.id)? {
+        for row in database.message_rows(id)? {
             match database.message(row) {
                 Ok(tree) => {
                     let at = At { file: 0, offset: row, length: 1 };
@@ -190,6 +212,7 @@ impl Goose {
 impl Format for Goose {
     const NAME: &'static str = "goose";
     const DEPTH: usize = 3;
+    const HOMES: &'static [&'static str] = &["sessions"];
 
     fn fits(&self, path: &FilePath) -> Fit {
         match path.as_str().rsplit_once('.') {
@@ -200,7 +223,7 @@ impl Format for Goose {
 
     fn knows(&self, path: &FilePath, head: &glance::Head) -> bool {
         if is_database(path) {
-            return database::is_ours(&head.bytes);
+            return database::is_one(&head.bytes);
         }
         let is_header = |record: &Tree| {
             record.at(&["working_dir"]).is_some()
@@ -216,16 +239,25 @@ impl Format for Goose {
         head.any(|record| is_header(record) || is_talk(record))
     }
 
+    /// A database tells by its tables whose it is, which need not stand at the beginning of its file.
+    fn is_one(&self, store: &Arc<dyn Store>, path: &FilePath, head: &glance::Head) -> bool {
+        let has_tables = || Database::open(store, path).is_ok_and(|found| found.is_ours());
+        let is_known = !is_database(path) || database::shows_tables(&head.bytes);
+        self.knows(path, head) && (is_known || has_tables())
+    }
+
     fn places(&self, store: &Arc<dyn Store>, file: &FilePath) -> Result<Vec<Place>, LayoutError> {
         if !is_database(file) {
             return Ok(vec![Place { id: stem(file), path: file.clone() }]);
         }
-        let place = |id: String| {
+        let place = |(number, id): (usize, String)| {
             // A name that could be no file's still belongs to one session.
-            let name = Name::parse(&id.replace('/', "-")).ok()?;
-            Some(Place { path: file.join(&name), id })
+            let id = if id.is_empty() { NAMELESS.to_owned() } else { id };
+            let name = Name::parse(&id.replace('/', "-"));
+            let name = name.or_else(|_| Name::parse(&format!("session-{number}")))?;
+            Ok(Place { path: file.join(&name), id })
         };
-        Ok(Database::open(store, file)?.ids()?.into_iter().filter_map(place).collect())
+        Database::open(store, file)?.ids()?.into_iter().enumerate().map(place).collect()
     }
 
     fn survey(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Survey, LayoutError> {
@@ -242,8 +274,22 @@ impl Format for Goose {
         let survey = || self.survey(store, place);
         match database_of(&place.path) {
             Some(_) => Ok(Glance::of(&survey()?)),
-            None => glance::of_lines(store, &place.path, survey, look, names),
+            None => glance::of_lines(store, &place.path, survey, look, told),
         }
+    }
+
+    fn project(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+    ) -> Result<Option<String>, LayoutError> {
+        let said = |record: &Tree| text_at(record, &["working_dir"]);
+        let Some(file) = database_of(&place.path) else {
+            return Ok(glance::Head::read(store, &place.path)?.first(said));
+        };
+        let database = Database::open(store, &file)?;
+        let row = database.session_row(&place.id)?;
+        Ok(row.map(|row| database.session(row)).transpose()?.and_then(|row| said(&row)))
     }
 
     fn fetch(
@@ -274,7 +320,10 @@ impl Format for Goose {
         if !is_message(record) {
             return vec![Draft::bookkeeping("session", names(record).unwrap_or_default())];
         }
+        // What the program wrote for the model alone was asked by nobody.
+        let is_hidden = flag_at(record, &["metadata", "userVisible"]) == Some(false);
         let role = text_at(record, &["role"]).unwrap_or_default();
+        let role = if is_hidden && role == "user" { "system".to_owned() } else { role };
         let content = record.at(&["content"]).unwrap_or_else(Tree::null);
         match content.kind() {
             Shape::Array if content.len_at::<&str>(&[]) != Some(0) => {

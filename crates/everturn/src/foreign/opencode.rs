@@ -2,6 +2,7 @@
 //!
 //! A message and its parts are one record, in the shape in which the program exports them.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::blocks::{any_time_at, content_text, count_at, price_at};
@@ -17,17 +18,32 @@ use crate::layout::LayoutError;
 use crate::names::{FilePath, Name};
 use crate::outline::{flag_at, text_at};
 use crate::store::{Store, StoreError};
-use crate::tree::Tree;
+use crate::tree::{Kind as Shape, Tree};
 use crate::view::{Kind, Place, Spent, Usage};
 
 pub(super) struct OpenCode;
 
+/// Whether the last part of a path is this name.
+fn is_called(path: &FilePath, name: &str) -> bool {
+    path.name().is_some_and(|own| own.as_str() == name)
+}
+
 /// The directory that holds `session`, `message` and `part`, if a file is that of a session in one.
 fn storage_of(path: &FilePath) -> Option<FilePath> {
-    let project = path.parent()?;
-    let sessions = project.parent()?;
-    let is_session = sessions.name().is_some_and(|name| name.as_str() == "session");
-    sessions.parent().filter(|_| is_session)
+    let sessions = path.parent()?.parent()?;
+    sessions.parent().filter(|_| is_called(&sessions, "session"))
+}
+
+/// The same for what is left of a session whose file is lost: the directory of its messages, or that of the parts of a
+/// message.
+fn storage_of_lost(path: &FilePath, kind: &str) -> Option<FilePath> {
+    let above = path.parent()?;
+    above.parent().filter(|_| is_called(&above, kind) && !path.as_str().ends_with(".json"))
+}
+
+fn any_storage_of(path: &FilePath) -> Option<FilePath> {
+    let lost = || ["message", "part"].iter().find_map(|kind| storage_of_lost(path, kind));
+    storage_of(path).or_else(lost)
 }
 
 /// The JSON files of a directory, by name. A directory that is not there has none.
@@ -168,7 +184,11 @@ struct Talk {
     usage: Usage,
     named: Option<String>,
     parent: Option<String>,
+    /// The record that tells about the session.
+    info: Option<u32>,
     reverted: Option<String>,
+    /// Whether only parts of that message were taken back, and it stays itself.
+    keeps_reverted: bool,
 }
 
 impl Talk {
@@ -184,22 +204,36 @@ impl Talk {
             surveyor.survey.updated.max(any_time_at(info, &["time", "updated"]));
         self.named = text_at(info, &["title"]).and_then(|text| title(&text));
         self.parent = text_at(info, &["parentID"]);
+        self.info = Some(number);
         self.reverted = text_at(info, &["revert", "messageID"]);
+        self.keeps_reverted = text_at(info, &["revert", "partID"]).is_some();
     }
 
     fn keep(&mut self, surveyor: &mut Surveyor, seen: &Seen<'_>) {
         let look = look(seen.tree);
-        if look.id.is_some() && look.id == self.reverted {
-            self.tip = Some(self.last);
-        }
         let parent = self.last.map_or(Parent::Nobody, Parent::Number);
-        self.last = Some(surveyor.add(seen, &look, parent));
+        let number = surveyor.add(seen, &look, parent);
+        if look.id.is_some() && look.id == self.reverted {
+            self.tip = Some(if self.keeps_reverted { Some(number) } else { self.last });
+        }
+        self.last = Some(number);
         spend(&mut self.usage, seen.tree);
     }
 
     fn finish(self, mut surveyor: Surveyor) -> Survey {
         surveyor.survey.usage = (!self.usage.models.is_empty()).then_some(self.usage);
-        let mut survey = surveyor.finish(Forks::Ways, self.tip.flatten().or(self.last));
+        let tip = match self.tip {
+            // Every message was taken back: nothing is left but what is said about the session.
+            Some(None) => self.info,
+            Some(tip) => tip,
+            None => self.last,
+        };
+        if let Some(node) =
+            tip.filter(|tip| Some(*tip) == self.info).and_then(|tip| surveyor.node(tip))
+        {
+            node.placing = Placing::Chained;
+        }
+        let mut survey = surveyor.finish(Forks::Ways, tip);
         survey.title = self.named.or(survey.title);
         survey.parent = self.parent;
         survey
@@ -240,7 +274,7 @@ impl Fetch for Directory {
         if at.length == 0 {
             return Ok(tree);
         }
-        let storage = self.files.first().and_then(storage_of).ok_or_else(changed)?;
+        let storage = self.files.first().and_then(any_storage_of).ok_or_else(changed)?;
         let (parts, _) = parts_of(&self.store, &storage, &stem(&file))?;
         Ok(message(tree, &parts).opened())
     }
@@ -255,13 +289,20 @@ impl OpenCode {
     ) -> Result<Survey, LayoutError> {
         let mut surveyor = Surveyor::of_file(&place.path);
         let mut talk = Talk::default();
-        match document(store, &place.path)? {
-            Ok(info) => {
-                let at = At { file: 0, offset: 0, length: 0 };
-                talk.begin(&mut surveyor, &Seen { tree: &info, text: "", at, line: None }, &info);
+        if storage_of(&place.path).is_none() {
+            let message = "there are messages of a session whose own file is not there".to_owned();
+            surveyor.survey.findings.push(finding(&place.path, Code::OrphanPart, message));
+        } else {
+            match document(store, &place.path)? {
+                Ok(info) => {
+                    let at = At { file: 0, offset: 0, length: 0 };
+                    let seen = Seen { tree: &info, text: "", at, line: None };
+                    talk.begin(&mut surveyor, &seen, &info);
+                }
+                Err((code, message)) => surveyor.quarantine(finding(&place.path, code, message)),
             }
-            Err((code, message)) => surveyor.quarantine(finding(&place.path, code, message)),
         }
+        self.changes(store, &mut surveyor, storage, &place.id)?;
         for file in files(store, &below(storage, &["message", &place.id])?)? {
             let (parts, findings) = parts_of(store, storage, &stem(&file))?;
             findings.into_iter().for_each(|finding| surveyor.quarantine(finding));
@@ -276,50 +317,65 @@ impl OpenCode {
                 }
                 Err((code, what)) => {
                     surveyor.quarantine(finding(&file, code, what));
-                    self.orphans(
-                        store,
-                        &mut surveyor,
-                        &place.id,
-                        &below(storage, &["part", &stem(&file)])?,
-                    )?;
+                    self.orphans(store, &mut surveyor, &below(storage, &["part", &stem(&file)])?)?;
                 }
             }
-        }
-        for dir in self.stray(store, storage)? {
-            self.orphans(store, &mut surveyor, &place.id, &dir)?;
         }
         Ok(talk.finish(surveyor))
     }
 
-    /// Directories of parts whose message no session has.
-    fn stray(
+    /// What a session changed in files, which the program sums up in a document of its own.
+    fn changes(
         &self,
         store: &Arc<dyn Store>,
+        surveyor: &mut Surveyor,
         storage: &FilePath,
-    ) -> Result<Vec<FilePath>, LayoutError> {
-        let mut known = std::collections::BTreeSet::new();
-        for session in dirs(store, &below(storage, &["message"])?)? {
-            known.extend(files(store, &session)?.iter().map(stem));
+        session: &str,
+    ) -> Result<(), LayoutError> {
+        let file = below(storage, &["session_diff", &format!("{session}.json")])?;
+        if store.stat(&file)?.is_none() {
+            return Ok(());
         }
-        let parts = dirs(store, &below(storage, &["part"])?)?;
-        let is_stray =
-            |dir: &FilePath| dir.name().is_some_and(|name| !known.contains(name.as_str()));
-        Ok(parts.into_iter().filter(is_stray).collect())
+        let tree = match document(store, &file)? {
+            Ok(tree) => tree,
+            Err((code, message)) => {
+                surveyor.quarantine(finding(&file, code, message));
+                return Ok(());
+            }
+        };
+        let number = u32::try_from(surveyor.survey.files.len()).unwrap_or(u32::MAX);
+        surveyor.survey.files.push(file);
+        let at = At { file: number, offset: 0, length: 0 };
+        let look = Look::telling(self.drafts(&tree));
+        let seen = Seen { tree: &tree, text: "", at, line: None };
+        let node = surveyor.add(&seen, &look, Parent::Nobody);
+        if let Some(node) = surveyor.node(node) {
+            node.placing = Placing::Aside;
+        }
+        Ok(())
     }
 
-    /// Parts of this session that belong to no message: they are kept, and reported.
+    /// The parts of a message that is not there, as a session of their own.
+    fn stray(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Survey, LayoutError> {
+        let mut surveyor = Surveyor::of_file(&place.path);
+        self.orphans(store, &mut surveyor, &place.path)?;
+        let first = files(store, &place.path)?.into_iter().next();
+        let first = first.map(|file| document(store, &file)).transpose()?.and_then(Result::ok);
+        let mut survey = surveyor.finish(Forks::Ways, None);
+        survey.title = first.as_ref().and_then(|part| title(&text_at(part, &["text"])?));
+        survey.parent = first.and_then(|part| text_at(&part, &["sessionID"]));
+        Ok(survey)
+    }
+
+    /// Parts that belong to no message: they are kept, and reported.
     fn orphans(
         &self,
         store: &Arc<dyn Store>,
         surveyor: &mut Surveyor,
-        session: &str,
         dir: &FilePath,
     ) -> Result<(), LayoutError> {
         for file in files(store, dir)? {
             let Ok(part) = document(store, &file)? else { continue };
-            if text_at(&part, &["sessionID"]).as_deref() != Some(session) {
-                continue;
-            }
             let number = u32::try_from(surveyor.survey.files.len()).unwrap_or(u32::MAX);
             surveyor.survey.files.push(file);
             let at = At { file: number, offset: 0, length: 0 };
@@ -359,6 +415,7 @@ impl OpenCode {
 impl Format for OpenCode {
     const NAME: &'static str = "opencode";
     const DEPTH: usize = 4;
+    const HOMES: &'static [&'static str] = &["storage"];
 
     fn enters(&self, dir: &FilePath) -> bool {
         let name = dir.name();
@@ -384,7 +441,13 @@ impl Format for OpenCode {
         let has = |key: &str| text.contains(&format!("\"{key}\""));
         match storage_of(path) {
             Some(_) => stem(path).starts_with("ses_") || (has("projectID") && has("directory")),
-            None => has("info") && has("messages") && has("parts") && text.contains("ses_"),
+            None => {
+                let start = text.trim_start_matches(['\u{feff}', '{', ' ', '\n', '\r', '\t']);
+                let begins = ["\"info\"", "\"messages\""].iter().any(|key| start.starts_with(key));
+                has("info")
+                    && text.contains("\"ses_")
+                    && (begins || (has("messages") && has("parts")))
+            }
         }
     }
 
@@ -398,11 +461,63 @@ impl Format for OpenCode {
         Ok(vec![Place { id, path: file.clone() }])
     }
 
+    /// Messages of sessions that have no file, and parts of messages that no session has.
+    fn lost(&self, store: &Arc<dyn Store>, there: &[Place]) -> Result<Vec<Place>, LayoutError> {
+        let mut storages = vec![FilePath::root(), FilePath::parse("storage")?];
+        storages.extend(there.iter().filter_map(|place| storage_of(&place.path)));
+        storages.sort();
+        storages.dedup();
+        let sessions: HashSet<(Option<FilePath>, &str)> =
+            there.iter().map(|place| (storage_of(&place.path), place.id.as_str())).collect();
+        let mut lost = Vec::new();
+        for storage in storages {
+            let mut messages: HashSet<String> = HashSet::new();
+            let mut note = |dir: &FilePath, is_lost: bool| {
+                let id = dir.name().map(|name| name.as_str().to_owned()).unwrap_or_default();
+                lost.extend(is_lost.then(|| Place { id, path: dir.clone() }));
+            };
+            for dir in dirs(store, &below(&storage, &["message"])?)? {
+                let found = files(store, &dir)?;
+                let id = dir.name().map(|name| name.as_str().to_owned()).unwrap_or_default();
+                let is_known = sessions.contains(&(Some(storage.clone()), id.as_str()));
+                note(&dir, !is_known && id.starts_with("ses_") && !found.is_empty());
+                messages.extend(found.iter().map(stem));
+            }
+            for dir in dirs(store, &below(&storage, &["part"])?)? {
+                let id = dir.name().map(|name| name.as_str().to_owned()).unwrap_or_default();
+                let is_stray = id.starts_with("msg_") && !messages.contains(&id);
+                note(&dir, is_stray && !files(store, &dir)?.is_empty());
+            }
+        }
+        Ok(lost)
+    }
+
     fn survey(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Survey, LayoutError> {
-        match storage_of(&place.path) {
-            Some(storage) => self.directory(store, place, &storage),
+        let messages = || storage_of_lost(&place.path, "message");
+        if let Some(storage) = storage_of(&place.path).or_else(messages) {
+            return self.directory(store, place, &storage);
+        }
+        match storage_of_lost(&place.path, "part") {
+            Some(_) => self.stray(store, place),
             None => self.export(store, place),
         }
+    }
+
+    fn project(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+    ) -> Result<Option<String>, LayoutError> {
+        if storage_of(&place.path).is_some() {
+            let info = document(store, &place.path)?.ok();
+            return Ok(info.and_then(|info| text_at(&info, &["directory"])));
+        }
+        if any_storage_of(&place.path).is_some() {
+            return Ok(None);
+        }
+        let text = glance::Head::read(store, &place.path)?.text();
+        let rest = text.split_once("\"directory\"").map(|(_, rest)| rest);
+        Ok(rest.and_then(|rest| rest.split('"').nth(1)).map(str::to_owned))
     }
 
     fn fetch(
@@ -410,7 +525,7 @@ impl Format for OpenCode {
         store: &Arc<dyn Store>,
         files: &[FilePath],
     ) -> Result<Box<dyn Fetch>, LayoutError> {
-        match files.first().and_then(storage_of) {
+        match files.first().and_then(any_storage_of) {
             Some(_) => Ok(Box::new(Directory { store: Arc::clone(store), files: files.to_vec() })),
             None => Ok(Box::new(Window::new(store, files))),
         }
@@ -429,6 +544,9 @@ impl Format for OpenCode {
     }
 
     fn drafts(&self, record: &Tree) -> Vec<Draft> {
+        if record.kind() == Shape::Array {
+            return vec![Draft::bookkeeping("session_diff", "")];
+        }
         if record.at(&["messages"]).is_some() || record.at(&["projectID"]).is_some() {
             return vec![Draft::bookkeeping("session", "")];
         }

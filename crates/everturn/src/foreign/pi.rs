@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::blocks::{any_time_at, block_text, content_text, count_at, price_at};
+use super::glance::{self, Told};
 use super::record::{Draft, Key, Look, Parent};
 use super::survey::{Seen, Survey, Surveyor, is_object, title};
 use super::weave::{Forks, Placing};
-use super::{Fit, Format, Glance, Mending, glance, mend, stem};
+use super::{Fit, Format, Glance, Mending, mend, stem};
 use crate::layout::LayoutError;
 use crate::names::FilePath;
 use crate::outline::{flag_at, text_at};
@@ -63,6 +64,20 @@ fn names(record: &Tree) -> Option<String> {
     text_at(record, &["name"]).filter(|_| is_name).and_then(|name| title(&name))
 }
 
+/// The session that a header says it comes from, by the name of its file.
+fn parent(record: &Tree) -> Option<String> {
+    let from = ["parentSession", "branchedFrom"];
+    let from = from.iter().find_map(|key| text_at(record, &[key]))?;
+    let name = from.rsplit('/').next().unwrap_or(&from).trim_end_matches(".jsonl");
+    Some(name.rsplit_once('_').map_or(name, |(_, id)| id).to_owned())
+}
+
+fn told(record: &Tree) -> Told {
+    let is_header = kind_of(record) == "session";
+    let parent = if is_header { parent(record) } else { None };
+    Told { name: names(record), parent, is_helper: false }
+}
+
 fn look(record: &Tree) -> Look {
     let time = any_time_at(record, &["timestamp"])
         .or_else(|| any_time_at(record, &["message", "timestamp"]));
@@ -108,6 +123,7 @@ fn keep(surveyor: &mut Surveyor, seen: &Seen<'_>, tip: Option<u32>) -> u32 {
 impl Format for Pi {
     const NAME: &'static str = "pi";
     const DEPTH: usize = 4;
+    const HOMES: &'static [&'static str] = &["sessions"];
 
     fn fits(&self, path: &FilePath) -> Fit {
         if path.as_str().ends_with(".jsonl") { Fit::Perhaps } else { Fit::No }
@@ -129,7 +145,7 @@ impl Format for Pi {
 
     fn survey(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Survey, LayoutError> {
         let mut surveyor = Surveyor::of_file(&place.path);
-        let (mut tip, mut named, mut parent) = (None, None, None);
+        let (mut tip, mut named, mut from) = (None, None, None);
         let mut usage = Usage::default();
         surveyor.lines(store, 0, |surveyor, seen| {
             if kind_of(seen.tree) == "session" {
@@ -137,9 +153,7 @@ impl Format for Pi {
                 if let Some(node) = surveyor.node(number) {
                     node.placing = Placing::Aside;
                 }
-                let from = ["parentSession", "branchedFrom"];
-                let from = from.iter().find_map(|key| text_at(seen.tree, &[key]));
-                parent = from.or(parent.take());
+                from = parent(seen.tree).or(from.take());
                 return;
             }
             let number = keep(surveyor, seen, tip);
@@ -153,16 +167,22 @@ impl Format for Pi {
         surveyor.survey.usage = (!usage.models.is_empty()).then_some(usage);
         let mut survey = surveyor.finish(Forks::Ways, tip);
         survey.title = named.or(survey.title);
-        survey.parent = parent.map(|parent: String| {
-            let name = parent.rsplit('/').next().unwrap_or(&parent).trim_end_matches(".jsonl");
-            name.rsplit_once('_').map_or(name, |(_, id)| id).to_owned()
-        });
+        survey.parent = from;
         Ok(survey)
     }
 
     fn glance(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Glance, LayoutError> {
         let survey = || self.survey(store, place);
-        glance::of_lines(store, &place.path, survey, look, names)
+        glance::of_lines(store, &place.path, survey, look, told)
+    }
+
+    fn project(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+    ) -> Result<Option<String>, LayoutError> {
+        let head = glance::Head::read(store, &place.path)?;
+        Ok(head.first(|record| text_at(record, &["cwd"])))
     }
 
     fn mending(&self, _file: &FilePath) -> Result<&'static Mending, &'static str> {

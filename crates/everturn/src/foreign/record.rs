@@ -130,6 +130,8 @@ pub(super) struct Look {
     pub(super) id: Option<String>,
     pub(super) time: Option<Timestamp>,
     pub(super) role: Role,
+    /// Whether a helper of the program says it.
+    pub(super) is_side: bool,
     pub(super) drafts: Vec<Draft>,
 }
 
@@ -141,6 +143,6 @@ impl Look {
             Some(kind) if !kind.is_bookkeeping() && *kind != Kind::Event => Role::Message,
             _ => Role::Link,
         };
-        Look { id: None, time: None, role, drafts }
+        Look { id: None, time: None, role, is_side: false, drafts }
     }
 }

@@ -8,10 +8,11 @@ use jiff::Timestamp;
 
 use super::blocks::any_time_at;
 use super::element::spans;
+use super::glance::{self, Told};
 use super::record::{At, Draft, Look, Parent};
 use super::survey::{Seen, Survey, Surveyor};
 use super::weave::{Forks, Placing};
-use super::{Fit, Format, Glance, Mending, glance, mend, stem};
+use super::{Fit, Format, Glance, Mending, mend, stem};
 use crate::finding::Code;
 use crate::layout::LayoutError;
 use crate::names::FilePath;
@@ -81,6 +82,15 @@ fn look(record: &Tree) -> Look {
     Look { time: time(record), ..Look::telling(SillyTavern.drafts(record)) }
 }
 
+/// The chat from which a header says that its chat branched off.
+fn main_chat(record: &Tree) -> Option<String> {
+    text_at(record, &["chat_metadata", "main_chat"]).filter(|_| is_header(record))
+}
+
+fn told(record: &Tree) -> Told {
+    Told { name: None, parent: main_chat(record), is_helper: false }
+}
+
 /// Keeps a message and the other versions of it. Returns its number.
 fn keep(surveyor: &mut Surveyor, seen: &Seen<'_>, parent: Parent) -> u32 {
     let record = seen.tree;
@@ -96,6 +106,7 @@ fn keep(surveyor: &mut Surveyor, seen: &Seen<'_>, parent: Parent) -> u32 {
     let is_said = |span: &std::ops::Range<usize>| {
         text_in(span).and_then(|(tree, _)| text_of(&tree)).is_some_and(|text| text == said)
     };
+    let infos = record.at(&["swipe_info"]).map(|list| list.children()).unwrap_or_default();
     let agrees = chosen.and_then(|chosen| swipes.get(chosen)).is_some_and(is_said);
     if !agrees && !swipes.is_empty() {
         let message = "the message does not say what the version of it that was chosen says";
@@ -110,7 +121,7 @@ fn keep(surveyor: &mut Surveyor, seen: &Seen<'_>, parent: Parent) -> u32 {
             At { offset: seen.at.offset + span.start as u64, length: text.len() as u64, ..seen.at };
         let part = Seen { tree: &tree, text, at: place, line: seen.line };
         let mut version = Look::telling(SillyTavern.drafts(&tree));
-        version.time = look.time;
+        version.time = infos.get(at).and_then(|(_, info)| time(info)).or(look.time);
         surveyor.add_part(&part, &version, parent);
     }
     number
@@ -119,6 +130,7 @@ fn keep(surveyor: &mut Surveyor, seen: &Seen<'_>, parent: Parent) -> u32 {
 impl Format for SillyTavern {
     const NAME: &'static str = "sillytavern";
     const DEPTH: usize = 5;
+    const HOMES: &'static [&'static str] = &["chats", "group chats"];
 
     fn fits(&self, path: &FilePath) -> Fit {
         if path.as_str().ends_with(".jsonl") { Fit::Perhaps } else { Fit::No }
@@ -135,28 +147,27 @@ impl Format for SillyTavern {
 
     fn survey(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Survey, LayoutError> {
         let mut surveyor = Surveyor::of_file(&place.path);
-        let (mut tip, mut main_chat) = (None, None);
+        let (mut tip, mut parent) = (None, None);
         surveyor.lines(store, 0, |surveyor, seen| {
             if is_header(seen.tree) {
                 let number = surveyor.add(seen, &look(seen.tree), Parent::Nobody);
                 if let Some(node) = surveyor.node(number) {
                     node.placing = Placing::Aside;
                 }
-                main_chat =
-                    text_at(seen.tree, &["chat_metadata", "main_chat"]).or(main_chat.take());
+                parent = main_chat(seen.tree).or(parent.take());
                 return;
             }
             tip = Some(keep(surveyor, seen, tip.map_or(Parent::Nobody, Parent::Number)));
         })?;
         let mut survey = surveyor.finish(Forks::Ways, tip);
-        survey.parent = main_chat;
+        survey.parent = parent;
         survey.title = Some(stem(&place.path));
         Ok(survey)
     }
 
     fn glance(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Glance, LayoutError> {
         let survey = || self.survey(store, place);
-        let mut glance = glance::of_lines(store, &place.path, survey, look, |_| None)?;
+        let mut glance = glance::of_lines(store, &place.path, survey, look, told)?;
         glance.title = Some(stem(&place.path));
         Ok(glance)
     }

@@ -39,6 +39,8 @@ pub(super) struct Survey {
     pub(super) remarks: Vec<Finding>,
     pub(super) counts: Counts,
     pub(super) usage: Option<Usage>,
+    /// Whether a helper of the program talks here, on behalf of another session.
+    pub(super) is_helper: bool,
     pub(super) ills: Ills,
 }
 
@@ -69,6 +71,8 @@ pub(super) struct Surveyor {
     calls: HashMap<Key, Vec<u32>>,
     answers: HashMap<Key, Vec<u32>>,
     quarantined: u64,
+    /// What a helper was asked first, which names a session in which nobody else asks for anything.
+    side_title: Option<String>,
     /// The newer versions of records that stand apart.
     newer: HashMap<u32, u32>,
     /// Records that are told with others and have no node of their own.
@@ -204,19 +208,18 @@ impl Surveyor {
             parent,
             placing: Placing::Chained,
             role: look.role,
-            is_side: false,
+            is_side: look.is_side,
             time: look.time,
             entries: u32::try_from(look.drafts.len()).unwrap_or(u32::MAX),
             is_part: false,
             is_repaired,
         });
-        if look.role == Role::Prompt && self.survey.title.is_none() {
-            self.survey.title = look.drafts.first().and_then(|draft| title(&draft.text));
+        let of_line = if look.is_side { &mut self.side_title } else { &mut self.survey.title };
+        if look.role == Role::Prompt && of_line.is_none() {
+            *of_line = look.drafts.first().and_then(|draft| title(&draft.text));
         }
-        if look.time.is_some() {
-            self.survey.created = self.survey.created.or(look.time);
-            self.survey.updated = self.survey.updated.max(look.time);
-        }
+        self.survey.created = earliest(self.survey.created, look.time);
+        self.survey.updated = self.survey.updated.max(look.time);
         self.note_calls(number, look);
         number
     }
@@ -340,6 +343,7 @@ impl Surveyor {
             self.survey.ills.relinked.push((at, None));
         }
         self.report_calls();
+        self.survey.title = self.survey.title.take().or(self.side_title.take());
         let records = self.survey.nodes.iter().filter(|node| !node.is_part);
         let is_hidden = |node: &&Node| matches!(node.placing, Placing::Apart(_));
         let repaired = records.clone().filter(|node| node.is_repaired).count() as u64;
@@ -404,6 +408,11 @@ impl Surveyor {
             self.remark(number, Code::OrphanCall, message.to_owned());
         }
     }
+}
+
+/// The earlier of two times, where there are any.
+pub(super) fn earliest(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
+    one.into_iter().chain(other).min()
 }
 
 /// What stands between two tags in a text.

@@ -28,10 +28,16 @@ fn is_passed_over(name: &str) -> bool {
     matches!(name, OWN_DIR | ".git" | "node_modules" | "target" | "backups" | "thumbnails")
 }
 
-/// Looks for files in a root, so many directories deep.
+/// Whether a path is one of these directories, or lies in one.
+fn is_in(path: &FilePath, dirs: &[&str]) -> bool {
+    path.as_str().split('/').any(|name| dirs.contains(&name))
+}
+
+/// Looks for files in a root, so many directories deep. Links in `homes` that lead out of the root are told about.
 pub(super) fn walk(
     store: &Arc<dyn Store>,
     depth: usize,
+    homes: &[&str],
     enters: impl Fn(&FilePath) -> bool,
     fits: impl Fn(&FilePath) -> Fit,
 ) -> Result<Walked, LayoutError> {
@@ -71,6 +77,11 @@ pub(super) fn walk(
                     Fit::No => {}
                     fit => walked.files.push((path, fit)),
                 },
+                Kind::LinkOutside if is_in(&path, homes) => {
+                    let message = "is a link that leads out of the root, and is left alone; \
+                                   everturn sources add PATH adds what it leads to";
+                    walked.findings.push(finding(&path, Code::LinkOutside, message.to_owned()));
+                }
                 _ => {}
             }
         }

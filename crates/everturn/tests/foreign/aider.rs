@@ -106,3 +106,20 @@ fn carriage_returns_and_odd_bytes_are_read() {
     assert_eq!(codes(&reader.findings()), ["not-utf8"]);
     assert_eq!(counts(&*reader), [9, 8, 1, 0, 0]);
 }
+
+#[test]
+fn what_was_cached_was_sent_and_counts_once() {
+    let text =
+        format!("{TALK}\n> Tokens: 5k sent, 3k cache write, 1.5k cache hit, 150 received.\n");
+    let spent = read(text.as_bytes(), 0).usage().unwrap().total();
+    assert_eq!((spent.input, spent.cache_write, spent.cache_read), (2100 + 500, 3000, 1500));
+}
+
+#[test]
+fn a_file_right_in_the_root_may_have_any_name() {
+    let text = TALK.as_bytes();
+    let store = store(&[("talk.log", text), ("deep/talk.log", text), ("notes", b"Nothing.")]);
+    let places = layout("aider").places(&store).unwrap().places;
+    let paths: Vec<&str> = places.iter().map(|place| place.path.as_str()).collect();
+    assert_eq!(paths, ["talk.log/aider-20240501-102030"]);
+}

@@ -337,3 +337,54 @@ proptest! {
         prop_assert_eq!(counts(&*reader)[3], 0);
     }
 }
+
+#[test]
+fn the_lines_of_one_answer_cost_once() {
+    let line = |id: &str, parent: &str| {
+        let mut line = block(id, parent, "m1", &json!({"type": "text", "text": id}), 1);
+        line["costUSD"] = json!(0.5);
+        line
+    };
+    let mut alone = says("a4", "a3", "More.");
+    alone["message"].as_object_mut().unwrap().remove("usage");
+    alone["costUSD"] = json!(0.25);
+    let records =
+        [user("u1", "", "Go."), line("a1", "u1"), line("a2", "a1"), line("a3", "a2"), alone];
+    let usage = read(&records).usage().unwrap();
+    assert_eq!(usage.total().cost, Some(0.75));
+    let mut all = usage.clone();
+    all.add(&usage);
+    assert_eq!(all.total().cost, Some(0.75));
+}
+
+#[test]
+fn a_session_is_not_called_after_what_a_helper_was_asked() {
+    let mut warm = user("w1", "", "Warmup");
+    warm["isSidechain"] = json!(true);
+    let mut early = user("u1", "", "Is it done?");
+    early["timestamp"] = json!("2025-01-01T10:00:00Z");
+    let long = says("a1", "u1", &"x".repeat(200_000));
+    for records in [vec![warm.clone(), early.clone()], vec![warm.clone(), early.clone(), long]] {
+        let store = store(&[(&file(), &lines(&records))]);
+        let summary = layout("claude-code").list(&store).unwrap().0.remove(0);
+        assert_eq!(summary.title, "Is it done?");
+        assert_eq!(summary.created.unwrap().to_string(), "2025-01-01T10:00:00Z");
+    }
+    let store = store(&[(&file(), &lines(&[warm]))]);
+    assert_eq!(layout("claude-code").list(&store).unwrap().0[0].title, "Warmup");
+}
+
+#[test]
+fn the_project_is_what_records_say_or_the_directory() {
+    let project = |records: &[Value]| {
+        let store = store(&[(&file(), &lines(records))]);
+        let place = layout("claude-code").places(&store).unwrap().places.remove(0);
+        layout("claude-code").project(&store, &place).unwrap().unwrap()
+    };
+    let mut told = user("u1", "", "Go.");
+    told["cwd"] = json!("/srv/told");
+    assert_eq!(project(&[told.clone()]), "/srv/told");
+    told.as_object_mut().unwrap().remove("cwd");
+    let dir = file().split('/').nth(1).unwrap().to_owned();
+    assert_eq!(project(&[told]), dir);
+}

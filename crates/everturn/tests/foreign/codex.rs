@@ -269,3 +269,92 @@ fn a_fork_names_its_parent_and_the_id_is_that_of_the_thread() {
     assert_eq!(summaries[0].place.id, "5973b6c0-94b8-487b-a530-2aeb6098ae0e");
     assert_eq!((summaries[0].parent.as_deref(), summaries[0].turns), (Some("first"), Some(1)));
 }
+
+#[test]
+fn copies_are_known_with_pictures_and_in_several_texts() {
+    let picture = json!({"type": "input_image", "image_url": "data:,"});
+    let text = |kind: &str, text: &str| json!({"type": kind, "text": text});
+    let asked = |content: Value| {
+        line("response_item", json!({"type": "message", "role": "user", "content": content}))
+    };
+    let said = |message: &str| event("user_message", json!({"message": message}));
+    let answered = |message: &str| event("agent_message", json!({"message": message}));
+    let model = line(
+        "response_item",
+        json!({"type": "message", "role": "assistant",
+        "content": [text("output_text", "x"), text("output_text", "y")]}),
+    );
+    let reader = read(&[
+        meta(),
+        asked(json!([text("input_text", "look"), picture])),
+        said("look"),
+        answered("x"),
+        answered("y"),
+        model.clone(),
+        asked(json!([text("input_text", "one "), text("input_text", "two")])),
+        said("one two"),
+        model,
+        answered("x"),
+        answered("y"),
+        said("three"),
+        asked(json!([picture, text("input_text", "three")])),
+        event("thread_rolled_back", json!({"num_turns": 1})),
+        // Said again, without a copy: an item that was repeated as a whole is not repeated in parts.
+        said("two"),
+    ]);
+    assert_eq!(
+        told(&*reader),
+        [
+            "1 user: look\n[input_image]",
+            "1 assistant: x\ny",
+            "2 user: one \ntwo",
+            "2 assistant: x\ny",
+            "2 event: 1 turns were taken back",
+            "3 user: two",
+        ]
+    );
+    assert_eq!(counts(&*reader), [15, 15, 0, 0, 7]);
+}
+
+#[test]
+fn what_a_branch_took_over_counts_once_in_the_sum() {
+    let spent = |records: &[Value]| read(records).usage().unwrap();
+    let first = [meta(), model("gpt-5"), tokens(100, 0, 10, 0), tokens(300, 100, 30, 0)];
+    let branch = line(
+        "session_meta",
+        json!({"id": "b", "forked_from_id": "5973b6c0-94b8-487b-a530-2aeb6098ae0e", "cwd": "/srv/app"}),
+    );
+    let copied = [branch, model("gpt-5"), tokens(100, 0, 10, 0), tokens(250, 50, 25, 0)];
+    assert_eq!(spent(&copied).total().tokens(), 275);
+    let mut all = spent(&first);
+    all.add(&spent(&copied));
+    // 330 in the first one, and what the branch has of its own.
+    assert_eq!(all.total().tokens(), 330 + 165);
+    let other = [line("session_meta", json!({"id": "c"})), model("gpt-5"), tokens(100, 0, 10, 0)];
+    all.add(&spent(&other));
+    assert_eq!(all.total().tokens(), 330 + 165 + 110);
+}
+
+#[test]
+fn helpers_are_told_apart_and_long_files_have_their_parent() {
+    let mut first = meta();
+    first["payload"]["source"] = json!({"subagent": "review"});
+    first["payload"]["parent_thread_id"] = json!("above");
+    let long = item("user", &"x".repeat(200_000));
+    for records in [vec![first.clone()], vec![first.clone(), item("user", "Go."), long]] {
+        let store = store(&[(FILE, &lines(&records))]);
+        let (summaries, _) = layout("codex").list(&store).unwrap();
+        let found = (summaries[0].status.as_str(), summaries[0].parent.as_deref());
+        assert_eq!(found, ("helper", Some("above")));
+        let project = layout("codex").project(&store, &summaries[0].place).unwrap();
+        assert_eq!(project.as_deref(), Some("/srv/app"));
+    }
+}
+
+#[test]
+fn a_rollout_of_nothing_but_old_metadata_is_known() {
+    let bytes =
+        lines(&[json!({"id": "x", "timestamp": "2025-05-01T10:00:00Z", "instructions": null})]);
+    let store = store(&[(FILE, &bytes)]);
+    assert_eq!(layout("codex").recognise(&store, &crate::support::path(FILE)).unwrap().len(), 1);
+}

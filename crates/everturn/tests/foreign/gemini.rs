@@ -199,3 +199,15 @@ fn prompts_and_saved_chats_are_sessions_too() {
     assert_eq!(told_by(1), expect);
     assert_eq!(told_by(2), ["1 user: Hello"]);
 }
+
+#[test]
+fn helpers_are_told_apart_and_directories_are_the_project() {
+    let mut first = start();
+    first["kind"] = json!("subagent");
+    first["directories"] = json!(["/srv/app", "/srv/lib"]);
+    let store = store(&[(FILE, &lines(&[first, user("m1", "One.")]))]);
+    let layout = layout("gemini-cli");
+    let place = only(layout, &store);
+    assert_eq!(layout.summary(&store, &place).unwrap().status, "helper");
+    assert_eq!(layout.project(&store, &place).unwrap().as_deref(), Some("/srv/app"));
+}

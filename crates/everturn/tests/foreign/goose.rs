@@ -203,3 +203,65 @@ fn a_damaged_database_is_an_error_and_never_empty() {
     };
     assert!(seen, "{:?}", places.findings);
 }
+
+#[test]
+fn a_database_is_known_wherever_its_tables_are_written_down() {
+    // In the log alone.
+    let dir = tempfile::tempdir().unwrap();
+    let connection = Connection::open(dir.path().join("sessions.db")).unwrap();
+    connection.pragma_update(None, "journal_mode", "wal").unwrap();
+    fill(&connection);
+    assert_eq!(store_bytes(dir.path(), "sessions.db").len(), 4096);
+    let store = opened(dir.path());
+    let reader = layout("goose").open(&store, &place(&store, "20260101_1")).unwrap();
+    assert_eq!(told(&*reader), TOLD);
+    drop(connection);
+    // Far from the beginning of the file.
+    let dir = tempfile::tempdir().unwrap();
+    let connection = Connection::open(dir.path().join("sessions.db")).unwrap();
+    for number in 0..200 {
+        let columns = (0..40).map(|at| format!("c{at} TEXT")).collect::<Vec<_>>().join(",");
+        connection.execute_batch(&format!("CREATE TABLE t{number} ({columns});")).unwrap();
+    }
+    fill(&connection);
+    drop(connection);
+    let bytes = store_bytes(dir.path(), "sessions.db");
+    assert!(!bytes[..64 << 10].windows(12).any(|word| word == b"content_json"));
+    let store = opened(dir.path());
+    assert_eq!(place(&store, "20260101_1").path, path("sessions.db/20260101_1"));
+    // A database of somebody else is none.
+    let dir = tempfile::tempdir().unwrap();
+    let connection = Connection::open(dir.path().join("other.db")).unwrap();
+    connection.execute_batch("CREATE TABLE sessions (id TEXT);").unwrap();
+    assert_eq!(layout("goose").places(&opened(dir.path())).unwrap().places, []);
+}
+
+#[test]
+fn rows_are_in_the_order_of_their_times_and_say_when_the_session_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let connection = Connection::open(dir.path().join("sessions.db")).unwrap();
+    fill(&connection);
+    let told_at = |text: &str, at: i64| {
+        let content = json!([{"type": "text", "text": text}]).to_string();
+        insert(&connection, "", &json!("user"), &content, &json!(at));
+    };
+    told_at("Later.", 1_767_261_600_900);
+    told_at("Earlier.", 1_767_261_600_100);
+    connection
+        .execute_batch(
+            "UPDATE sessions SET updated_at = '2026-02-01 10:00:00';
+             UPDATE messages SET metadata_json = '{\"userVisible\":false}' WHERE content_json LIKE '%Later%';",
+        )
+        .unwrap();
+    drop(connection);
+    let store = opened(dir.path());
+    // A session without an id is one, too.
+    let reader = layout("goose").open(&store, &place(&store, "no-id")).unwrap();
+    assert_eq!(told(&*reader), ["1 user: Earlier.", "1 system: Later."]);
+    let place = place(&store, "20260101_1");
+    let summary = layout("goose").summary(&store, &place).unwrap();
+    assert_eq!(summary.created.unwrap().to_string(), "2026-01-01T10:00:00Z");
+    assert_eq!(summary.updated.unwrap().to_string(), "2026-02-01T10:00:00Z");
+    let project = layout("goose").project(&store, &place).unwrap();
+    assert_eq!(project.as_deref(), Some("/srv/app"));
+}

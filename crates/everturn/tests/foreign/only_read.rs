@@ -35,3 +35,20 @@ fn everything_that_writes_is_refused_with_words() {
         assert!(layout.places(&store).unwrap().places.is_empty());
     }
 }
+
+#[test]
+fn links_that_lead_out_of_the_root_are_told_about() {
+    let dir = tempfile::tempdir().unwrap();
+    let (root, other) = (dir.path().join("claude"), dir.path().join("other"));
+    std::fs::create_dir_all(root.join("projects")).unwrap();
+    std::fs::create_dir_all(&other).unwrap();
+    std::os::unix::fs::symlink(&other, root.join("projects/-srv-app")).unwrap();
+    std::os::unix::fs::symlink(&other, root.join("commands")).unwrap();
+    let disk = everturn::disk::RealDisk::open(&root).unwrap();
+    let store: Arc<dyn everturn::store::Store> =
+        Arc::new(everturn::store::FileStore::open_read_only(Arc::new(disk)).unwrap());
+    let findings = everturn::layout::find("claude-code").unwrap().places(&store).unwrap().findings;
+    let found: Vec<String> =
+        findings.iter().map(|found| format!("{} {}", found.file, found.code)).collect();
+    assert_eq!(found, ["projects/-srv-app link-outside"]);
+}

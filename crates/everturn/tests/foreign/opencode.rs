@@ -1,6 +1,9 @@
 //! OpenCode.
 
+use std::sync::Arc;
+
 use everturn::layout::Reader;
+use everturn::store::Store;
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -46,10 +49,14 @@ fn laid_out(session: &Value, messages: &[Value], parts: &[Value]) -> Vec<(String
     files
 }
 
-fn read(files: &[(String, Vec<u8>)]) -> Box<dyn Reader> {
+fn held(files: &[(String, Vec<u8>)]) -> Arc<dyn Store> {
     let files: Vec<(&str, &[u8])> =
         files.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())).collect();
-    let store = store(&files);
+    store(&files)
+}
+
+fn read(files: &[(String, Vec<u8>)]) -> Box<dyn Reader> {
+    let store = held(files);
     let layout = layout("opencode");
     let place = only(layout, &store);
     converts(layout, &store, &place);
@@ -116,6 +123,26 @@ fn an_export_reads_like_the_directory() {
     let reader = open("opencode", "export.json", export.to_string().as_bytes());
     assert_eq!(told(&*reader), TOLD);
     assert_eq!(counts(&*reader), [12, 12, 0, 0, 0]);
+    // It is one wherever its messages begin, and without any.
+    let mut long = export.clone();
+    long["info"]["summary"] = json!({"diffs": ["x".repeat(70_000)]});
+    let reader = open("opencode", "export.json", long.to_string().as_bytes());
+    assert_eq!(told(&*reader), TOLD);
+    let mut long = export;
+    long["messages"][0]["info"]["system"] = json!(["x".repeat(70_000)]);
+    let reader = open("opencode", "export.json", long.to_string().as_bytes());
+    assert_eq!(told(&*reader), TOLD);
+    let empty = json!({"info": session(), "messages": []});
+    open("opencode", "export.json", empty.to_string().as_bytes());
+}
+
+#[test]
+fn the_directory_is_the_project() {
+    let (messages, parts) = talk();
+    let store = held(&laid_out(&session(), &messages, &parts));
+    let place = only(layout("opencode"), &store);
+    let project = layout("opencode").project(&store, &place).unwrap();
+    assert_eq!(project.as_deref(), Some("/srv/app"));
 }
 
 #[test]
@@ -127,6 +154,17 @@ fn messages_that_were_taken_back_are_a_branch() {
     assert_eq!(told(&*reader), TOLD[..8]);
     assert_eq!(strands(&*reader), ["msg_3 1+1: Thanks."]);
     assert_eq!(told_along(&*reader, "msg_3"), TOLD);
+    // Of that message only parts may be taken back.
+    session["revert"] = json!({"messageID": "msg_2", "partID": "prt_24"});
+    let reader = read(&laid_out(&session, &messages, &parts));
+    assert_eq!(told(&*reader), TOLD[..8]);
+    assert_eq!(strands(&*reader), ["msg_3 1+1: Thanks."]);
+    // All of them may be.
+    session["revert"] = json!({"messageID": "msg_1"});
+    let reader = read(&laid_out(&session, &messages, &parts));
+    assert_eq!(told(&*reader), Vec::<String>::new());
+    assert_eq!(strands(&*reader), ["msg_1 -+2: Count."]);
+    assert_eq!(told_along(&*reader, "msg_1"), TOLD);
 }
 
 #[test]
@@ -144,10 +182,44 @@ fn parts_without_their_message_are_kept_and_reported() {
     let mut other = text("prt_91", "msg_8", "Of another session.");
     other["sessionID"] = json!("ses_2");
     parts.push(other);
-    let reader = read(&laid_out(&session(), &messages, &parts));
-    assert_eq!(told(&*reader).last().unwrap(), "2 assistant: Lost words.");
+    let files = laid_out(&session(), &messages, &parts);
+    let store = held(&files);
+    let layout = layout("opencode");
+    let places = layout.places(&store).unwrap().places;
+    let ids: Vec<&str> = places.iter().map(|place| place.id.as_str()).collect();
+    assert_eq!(ids, ["ses_1", "msg_8", "msg_9"]);
+    let reader = layout.open(&store, &places[2]).unwrap();
+    assert_eq!(told(&*reader), ["1 assistant: Lost words."]);
     assert_eq!(codes(&reader.findings()), ["orphan-part"]);
-    assert_eq!(counts(&*reader), [13, 12, 1, 0, 0]);
+    assert_eq!(counts(&*reader), [1, 0, 1, 0, 0]);
+    let summary = layout.summary(&store, &places[1]).unwrap();
+    let parent = summary.parent.as_deref();
+    assert_eq!((summary.title.as_str(), parent), ("Of another session.", Some("ses_2")));
+    assert_eq!(counts(&*layout.open(&store, &places[0]).unwrap()), [12, 12, 0, 0, 0]);
+}
+
+#[test]
+fn messages_without_their_session_are_a_session() {
+    let (messages, parts) = talk();
+    let mut files = laid_out(&session(), &messages, &parts);
+    files.retain(|(path, _)| !path.contains("storage/session/"));
+    let store = held(&files);
+    let place = only(layout("opencode"), &store);
+    assert_eq!(place.id, "ses_1");
+    converts(layout("opencode"), &store, &place);
+    let reader = layout("opencode").open(&store, &place).unwrap();
+    assert_eq!(told(&*reader), TOLD);
+    assert_eq!(codes(&reader.findings()), ["orphan-part"]);
+}
+
+#[test]
+fn what_a_session_changed_in_files_is_a_record() {
+    let (messages, parts) = talk();
+    let mut files = laid_out(&session(), &messages, &parts);
+    let diff = ("storage/session_diff/ses_1.json".to_owned(), b"[{\"file\":\"a\"}]".to_vec());
+    files.push(diff);
+    let reader = read(&files);
+    assert_eq!((told(&*reader).len(), counts(&*reader)), (TOLD.len(), [13, 13, 0, 0, 0]));
 }
 
 #[test]

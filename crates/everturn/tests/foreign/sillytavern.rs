@@ -115,3 +115,14 @@ fn a_byte_order_mark_before_the_header_is_no_damage() {
     let reader = open("sillytavern", FILE, &bytes);
     assert_eq!((told(&*reader), reader.findings()), (vec!["1 user: Hi.".to_owned()], vec![]));
 }
+
+#[test]
+fn other_versions_have_times_of_their_own() {
+    let mut told_anew = line("Mira", false, "Second.");
+    told_anew["swipes"] = json!(["First.", "Second."]);
+    told_anew["swipe_id"] = json!(1);
+    told_anew["swipe_info"] = json!([{"send_date": "2023-05-01T10:00:00.000Z"}, {}]);
+    let reader = read(&[header(), line("Ana", true, "Go."), told_anew]);
+    let strand = reader.strands().unwrap().remove(0);
+    assert_eq!(strand.updated.unwrap().to_string(), "2023-05-01T10:00:00Z");
+}

@@ -23,10 +23,15 @@ const MAGIC: &[u8] = b"SQLite format 3\0";
 /// The most that is put together in memory.
 const MOST_IN_MEMORY: u64 = 512 << 20;
 
-/// Whether bytes begin like a database in which goose could keep its sessions.
-pub(super) fn is_ours(head: &[u8]) -> bool {
+/// Whether bytes begin like a database.
+pub(super) fn is_one(head: &[u8]) -> bool {
+    head.starts_with(MAGIC)
+}
+
+/// Whether the first bytes of a database show the tables of goose already.
+pub(super) fn shows_tables(head: &[u8]) -> bool {
     let has = |word: &[u8]| head.windows(word.len()).any(|found| found == word);
-    head.starts_with(MAGIC) && has(b"content_json") && has(b"working_dir")
+    has(b"content_json") && has(b"working_dir")
 }
 
 pub(super) struct Database {
@@ -97,6 +102,15 @@ impl Database {
         LayoutError::damaged(format!("{}: {error}", self.file))
     }
 
+    /// Whether it has the tables in which goose keeps its sessions.
+    pub(super) fn is_ours(&self) -> bool {
+        let queries = [
+            "SELECT id, working_dir FROM sessions LIMIT 0",
+            "SELECT session_id, content_json FROM messages LIMIT 0",
+        ];
+        queries.iter().all(|query| self.connection.prepare(query).is_ok())
+    }
+
     /// The ids of all sessions, also of those that only messages know.
     pub(super) fn ids(&self) -> Result<Vec<String>, LayoutError> {
         let query =
@@ -120,8 +134,8 @@ impl Database {
     pub(super) fn message_rows(&self, id: &str) -> Result<Vec<u64>, LayoutError> {
         // Some versions count seconds, some milliseconds, and a session may have been written by both.
         let query = "SELECT rowid FROM messages WHERE session_id = ?1 ORDER BY \
-                     CASE WHEN created_timestamp > 10000000000 THEN created_timestamp / 1000 \
-                     ELSE created_timestamp END, id";
+                     CASE WHEN created_timestamp > 10000000000 THEN created_timestamp \
+                     ELSE created_timestamp * 1000 END, id";
         let read = || -> rusqlite::Result<Vec<u64>> {
             let mut statement = self.connection.prepare(query)?;
             let rows =
