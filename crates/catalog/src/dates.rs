@@ -35,7 +35,10 @@ pub fn period(text: &str, now: Timestamp) -> Option<Period> {
         "yesterday" => return day(today.checked_sub(1.day()).ok()?),
         _ => {}
     }
-    let moment = |moment: Timestamp| Some(Period { start: moment, end: moment });
+    let moment = |moment: Timestamp| {
+        let end = moment.checked_add(SignedDuration::from_nanos(1)).unwrap_or(moment);
+        Some(Period { start: moment, end })
+    };
     if let Some(ago) = ago(text) {
         return moment(now.checked_sub(ago).ok()?);
     }
@@ -89,7 +92,9 @@ mod tests {
 
     fn check(text: &str, expect: &str) {
         let now = "2026-03-10T12:00:00Z".parse().unwrap();
-        let found = period(text, now).map(|Period { start, end }| match start == end {
+        let is_moment =
+            |start: Timestamp, end: Timestamp| end.duration_since(start).as_nanos() == 1;
+        let found = period(text, now).map(|Period { start, end }| match is_moment(start, end) {
             true => start.to_string(),
             false => format!("{start} {end}"),
         });

@@ -134,6 +134,10 @@ impl Directory {
             let mut options = OpenOptions::new();
             options.write(true).create(true).truncate(true).mode(0o600);
             options.open(&unfinished)?.write_all(bytes)?;
+            if self.path(name).is_dir() {
+                // Whatever made it, nothing can be kept while it is there.
+                self.remove(name)?;
+            }
             fs::rename(&unfinished, self.path(name))
         };
         write().inspect_err(|_| {

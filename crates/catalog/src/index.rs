@@ -34,7 +34,7 @@ const GOOD_NAME: &str = "everturn good files 1";
 const LEDGER: &str = "ledger-";
 
 /// What a commit of the index says about itself, before the name and the checksum of its ledger.
-const VERSION: &str = "everturn 1";
+const VERSION: &str = "everturn 2";
 
 /// How texts are split into words, into parts of words, and names into both.
 const WORDS: &str = "words";
@@ -56,7 +56,7 @@ pub(crate) struct Fields {
     pub(crate) session: Field,
     pub(crate) turn: Field,
     pub(crate) seq: Field,
-    /// Seconds since 1970, or [`UNKNOWN_TIME`].
+    /// Microseconds since 1970, or [`UNKNOWN_TIME`].
     pub(crate) time: Field,
 }
 

@@ -7,10 +7,11 @@ use everturn::view::Entry;
 
 use crate::parts::humped;
 use crate::query::{Atom, Clause, Query};
-use crate::words::{Word, Words, folded};
+use crate::words::{Word, Words, folded, is_unspaced};
 
 /// The words of a text and their parts, to be found by what they are.
-struct Text {
+struct Text<'a> {
+    text: &'a str,
     words: Places,
     parts: Places,
 }
@@ -52,11 +53,11 @@ impl Places {
     }
 }
 
-impl Text {
-    fn of(text: &str) -> Text {
+impl<'a> Text<'a> {
+    fn of(text: &'a str) -> Text<'a> {
         let (mut words, mut parts) = (Places::default(), Places::default());
-        for Word { text, position, range } in Words::of(text) {
-            words.add(text, position, range);
+        for Word { text: word, position, range } in Words::of(text) {
+            words.add(word, position, range);
         }
         for (position, ranges) in humped(text).enumerate() {
             for range in ranges {
@@ -64,7 +65,13 @@ impl Text {
                 parts.add(part, position, range);
             }
         }
-        Text { words, parts }
+        Text { text, words, parts }
+    }
+
+    /// Where the first character of a pair stands: whoever asks for it does not mean its neighbour.
+    fn first_of(&self, pair: Range<usize>) -> Range<usize> {
+        let first = self.text.get(pair.clone()).and_then(|pair| pair.chars().next());
+        pair.start..first.map_or(pair.end, |first| pair.start + first.len_utf8())
     }
 
     fn has(&self, word: &str) -> bool {
@@ -92,7 +99,11 @@ impl Text {
                 wholes.chain(ranges(self.parts.phrases(&together))).collect()
             }
             Atom::Beginning { before, start, .. } if before.is_empty() => {
-                all(&|word| word.starts_with(start.as_str()))
+                let found = all(&|word| word.starts_with(start.as_str()));
+                match is_character(start) {
+                    true => found.into_iter().map(|pair| self.first_of(pair)).collect(),
+                    false => found,
+                }
             }
             Atom::Beginning { before, at, start } => {
                 let first = before.first().map_or(0, |(offset, _)| *offset);
@@ -115,12 +126,18 @@ impl Text {
     }
 }
 
+/// Whether a word is one character of a script without spaces.
+fn is_character(word: &str) -> bool {
+    let mut characters = word.chars();
+    characters.next().is_some_and(is_unspaced) && characters.next().is_none()
+}
+
 /// Whether an entry is what the clauses of a query ask for.
 pub(crate) fn is_meant(query: &Query, entry: &Entry) -> bool {
     let (text, speaker) = (Text::of(&entry.text), Text::of(&entry.speaker));
     let has = |atom: &Atom| match atom {
         Atom::Speaker(names) => names.iter().all(|name| speaker.has(name)),
-        Atom::Kind(kind) => entry.kind.as_str() == kind,
+        Atom::Kind(kind) => entry.kind.as_str().to_lowercase() == *kind,
         words => !text.find(words).is_empty(),
     };
     query.clauses.iter().all(|clause: &Clause| clause.any.iter().any(has) != clause.absent)
@@ -144,7 +161,7 @@ pub(crate) fn highlights(query: &Query, text: &str) -> Vec<Range<usize>> {
 }
 
 /// In how many letters two words differ: one too many, missing, wrong, or two that changed places.
-fn differs_by(one: &str, other: &str) -> usize {
+pub(crate) fn differs_by(one: &str, other: &str) -> usize {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     if one.len().abs_diff(other.len()) > 2 {
         return usize::MAX;
@@ -192,6 +209,8 @@ mod tests {
         check("\"old tow\"*", "old towers, old x", &["old", "towers"]);
         check("本語", "日本語", &["本語"]);
         check("語", "日本語", &["語"]);
+        check("猫", "黒猫が笑う", &["猫"]);
+        check("猫 笑", "黒猫が笑う", &["猫", "笑"]);
         check("日本語", "日本語です", &["日本語"]);
         check("x -y", "x y", &["x"]);
     }

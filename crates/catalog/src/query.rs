@@ -6,10 +6,12 @@
 use std::fmt;
 use std::ops::Range;
 
+use everturn::layout;
 use jiff::Timestamp;
 use thiserror::Error;
 
 use crate::dates::period;
+use crate::matches::differs_by;
 use crate::parts::humped;
 use crate::words::{Words, folded, is_unspaced};
 
@@ -138,7 +140,9 @@ impl Query {
         if self.clauses.is_empty() && !filtered {
             return Err(wrong(text, 0, "there is no word to look for"));
         }
-        if !filtered && self.clauses.iter().all(|clause| clause.absent) {
+        let is_word = |atom: &Atom| !matches!(atom, Atom::Speaker(_) | Atom::Kind(_));
+        let only_absent = |clause: &Clause| clause.absent && clause.any.iter().all(is_word);
+        if !filtered && self.clauses.iter().all(only_absent) {
             return Err(wrong(text, 0, "it only says what must be absent"));
         }
         Ok(self)
@@ -163,7 +167,7 @@ impl Query {
                 let names: Vec<String> = Words::of(value).map(|word| word.text).collect();
                 return Ok(Some(vec![Atom::Speaker(names)]));
             }
-            "kind" => return Ok(Some(vec![Atom::Kind(value.to_owned())])),
+            "kind" => return Ok(Some(vec![Atom::Kind(value.to_lowercase())])),
             "since" | "until" => {
                 let Some(period) = period(value, now) else {
                     let reason =
@@ -188,7 +192,10 @@ impl Query {
         };
         let value = match session_field {
             SessionField::Project | SessionField::Title => folded(value),
-            _ => value.to_owned(),
+            SessionField::Layout => {
+                layout_called(value).map_err(|reason| wrong(text, chunk.start, &reason))?
+            }
+            SessionField::Session | SessionField::Status => value.to_owned(),
         };
         self.sessions.push(SessionFilter { absent: chunk.absent, field: session_field, value });
         Ok(None)
@@ -229,6 +236,11 @@ impl Query {
                 if let Some((at, start)) = units.pop() {
                     atoms.push(Atom::Beginning { before: units, at, start });
                 }
+            }
+            (Ending::Tilde(Some(wanted)), _) if !(1..=2).contains(&wanted) => {
+                let reason =
+                    "~ is followed by 1 or 2, or by nothing; what is meant as it stands is quoted";
+                return Err(wrong(text, chunk.start, reason));
             }
             (Ending::Tilde(wanted), [(_, word)]) if atoms.is_empty() => {
                 atoms.push(similar(word, wanted));
@@ -309,6 +321,24 @@ fn word_or_humps(whole: &str, text: &str) -> Atom {
             parts: parts.into_iter().filter_map(part).collect(),
         },
     }
+}
+
+/// The name of a layout as it is written, whatever its case.
+fn layout_called(name: &str) -> Result<String, String> {
+    let name = name.to_lowercase();
+    if layout::find(&name).is_some() {
+        return Ok(name);
+    }
+    let all = || layout::ALL.iter().chain(layout::FOREIGN).map(|layout| layout.name());
+    let near = all().min_by_key(|other| differs_by(&name, other));
+    let near = near.filter(|near| differs_by(&name, near) <= usize::from(distance(near)));
+    Err(match near {
+        Some(near) => format!("there is no layout {name:?}; did you mean {near}?"),
+        None => {
+            let all: Vec<&str> = all().collect();
+            format!("there is no layout {name:?}; there are {}", all.join(", "))
+        }
+    })
 }
 
 /// How many letters of a word may be wrong.
@@ -404,12 +434,14 @@ fn ending_of(word: &str) -> (&str, Ending) {
     if let Some(word) = word.strip_suffix('*') {
         return (word, Ending::Star);
     }
-    for (end, distance) in [("~", None), ("~1", Some(1)), ("~2", Some(2))] {
-        if let Some(word) = word.strip_suffix(end) {
-            return (word, Ending::Tilde(distance));
+    match word.rsplit_once('~') {
+        Some((word, "")) => (word, Ending::Tilde(None)),
+        Some((before, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+            // A number that is too large for this is too large anyway.
+            (before, Ending::Tilde(Some(number.parse().unwrap_or(u8::MAX))))
         }
+        _ => (word, Ending::None),
     }
-    (word, Ending::None)
 }
 
 impl fmt::Display for SessionField {

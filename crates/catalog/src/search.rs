@@ -1,21 +1,23 @@
 //! Asking the index, or, where there is none, the sessions themselves.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::ops::Bound;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use everturn::layout::{LayoutError, Reader};
 use everturn::view::Entry;
 use jiff::Timestamp;
-use tantivy::collector::{Collector, FilterCollector, TopDocs};
+use tantivy::collector::{Collector, CustomScorer, CustomSegmentScorer, FilterCollector, TopDocs};
 use tantivy::columnar::Column;
 use tantivy::query::{
     AllQuery, BooleanQuery, FuzzyTermQuery, Occur, PhrasePrefixQuery, PhraseQuery,
     Query as IndexQuery, RangeQuery, TermQuery,
 };
 use tantivy::schema::IndexRecordOption;
-use tantivy::{DocAddress, Order, ReloadPolicy, Searcher, Term};
+use tantivy::{DocAddress, DocId, ReloadPolicy, Searcher, SegmentReader, Term};
 
 use crate::error::CatalogError;
 use crate::index::{Fields, Opened, UNKNOWN_TIME};
@@ -74,6 +76,8 @@ pub(crate) struct Engine {
     sessions: HashMap<u64, usize>,
     /// Whether the index has others as well.
     has_others: bool,
+    /// The roots of the sources.
+    roots: Vec<PathBuf>,
 }
 
 impl Engine {
@@ -92,7 +96,8 @@ impl Engine {
         }
         let has_others = numbers.len() < opened.ledger.rows.len();
         let fields = opened.fields;
-        Ok(Engine { searcher: reader.searcher(), fields, sessions: numbers, has_others })
+        let roots = sources.iter().map(|source| source.root.clone()).collect();
+        Ok(Engine { searcher: reader.searcher(), fields, sessions: numbers, has_others, roots })
     }
 
     pub(crate) fn search(
@@ -129,7 +134,11 @@ impl Engine {
         let asked = self.understood(query);
         let filtered = self.has_others || !query.sessions.is_empty();
         let allowed: Arc<HashSet<u64>> = Arc::new(if filtered {
-            let meant = |at: &usize| sessions.get(*at).is_some_and(|one| one.is_meant(query));
+            let meant = |at: &usize| {
+                let session = sessions.get(*at);
+                let root = session.and_then(|session| self.roots.get(session.source));
+                session.zip(root).is_some_and(|(session, root)| session.is_meant(query, root))
+            };
             self.sessions.iter().filter(|(_, at)| meant(at)).map(|(number, _)| *number).collect()
         } else {
             HashSet::new()
@@ -139,10 +148,12 @@ impl Engine {
         }
         let has_words = query.clauses.iter().any(|clause| !clause.absent);
         let by_date = sort == Sort::Date || !has_words;
-        let top = || TopDocs::with_limit(limit.saturating_add(SPARE));
+        // Room is made for all that are asked for, so it must not be more than there are.
+        let there = usize::try_from(self.searcher.num_docs()).unwrap_or(usize::MAX).max(1);
+        let top = || TopDocs::with_limit(limit.saturating_add(SPARE).min(there));
         let allowed = filtered.then_some(allowed);
         let docs: Vec<(f32, DocAddress)> = if by_date {
-            let newest = top().order_by_fast_field::<i64>("time", Order::Desc);
+            let newest = top().custom_score(Newest);
             let docs = self.collect(&*asked, newest, allowed)?;
             docs.into_iter().map(|(_, doc)| (0.0, doc)).collect()
         } else {
@@ -151,11 +162,8 @@ impl Engine {
         let is_full = docs.len() >= limit.saturating_add(SPARE);
         let mut hits = self.hits(&docs)?;
         hits.sort_by(|a, b| {
-            let score =
-                if by_date { std::cmp::Ordering::Equal } else { b.score.total_cmp(&a.score) };
-            score
-                .then_with(|| b.time.cmp(&a.time))
-                .then_with(|| (a.session, a.seq).cmp(&(b.session, b.seq)))
+            let score = if by_date { Ordering::Equal } else { b.score.total_cmp(&a.score) };
+            score.then_with(|| newer(a, b))
         });
         let mut seen = HashSet::new();
         hits.retain(|hit| seen.insert((hit.session, hit.seq)));
@@ -202,12 +210,12 @@ impl Engine {
             let Some(session) = session.and_then(|number| self.sessions.get(&number)) else {
                 continue;
             };
-            let time = of_segment.time.first(doc.doc_id).filter(|second| *second != UNKNOWN_TIME);
+            let time = of_segment.time.first(doc.doc_id).filter(|time| *time != UNKNOWN_TIME);
             hits.push(Hit {
                 session: *session,
                 turn: turn.unwrap_or_default(),
                 seq: seq.unwrap_or_default(),
-                time: time.and_then(|seconds| Timestamp::from_second(seconds).ok()),
+                time: time.and_then(|time| Timestamp::from_microsecond(time).ok()),
                 score: *score,
             });
         }
@@ -231,7 +239,7 @@ impl Engine {
             all.push((occur, one));
         }
         if query.since.is_some() || query.until.is_some() {
-            let bound = |second: i64| Term::from_field_i64(self.fields.time, second);
+            let bound = |time: i64| Term::from_field_i64(self.fields.time, time);
             let since = Bound::Included(bound(query.since.map_or(UNKNOWN_TIME + 1, ceil)));
             let until =
                 query.until.map_or(Bound::Unbounded, |time| Bound::Excluded(bound(ceil(time))));
@@ -302,9 +310,40 @@ impl Engine {
     }
 }
 
-/// The first whole second that is not before a time.
+/// The first whole microsecond that is not before a time.
 fn ceil(time: Timestamp) -> i64 {
-    time.as_second() + i64::from(time.subsec_nanosecond() > 0)
+    time.as_microsecond() + i64::from(time.subsec_nanosecond() % 1000 > 0)
+}
+
+/// The newer of two comes first; of one time, what was said later.
+fn newer(a: &Hit, b: &Hit) -> Ordering {
+    (b.time, b.seq).cmp(&(a.time, a.seq)).then_with(|| a.session.cmp(&b.session))
+}
+
+/// Puts the same order on what the index has.
+struct Newest;
+
+/// The columns of a segment that tell it.
+struct NewestOf {
+    time: Column<i64>,
+    seq: Column<u64>,
+}
+
+type Moment = (Option<i64>, Option<u64>);
+
+impl CustomScorer<Moment> for Newest {
+    type Child = NewestOf;
+
+    fn segment_scorer(&self, segment: &SegmentReader) -> tantivy::Result<NewestOf> {
+        let fast = segment.fast_fields();
+        Ok(NewestOf { time: fast.i64("time")?, seq: fast.u64("seq")? })
+    }
+}
+
+impl CustomSegmentScorer<Moment> for NewestOf {
+    fn score(&mut self, doc: DocId) -> Moment {
+        (self.time.first(doc), self.seq.first(doc))
+    }
 }
 
 /// Looks through the sessions themselves, the newest first.
@@ -316,7 +355,11 @@ pub(crate) fn read_through(
 ) -> Found {
     let all = |query: &Query| {
         let mut hits = Vec::new();
-        let meant = sessions.sessions.iter().enumerate().filter(|(_, one)| one.is_meant(query));
+        let is_meant = |session: &Session| {
+            let source = sources.get(session.source);
+            source.is_some_and(|source| session.is_meant(query, &source.root))
+        };
+        let meant = sessions.sessions.iter().enumerate().filter(|(_, one)| is_meant(one));
         for (at, session) in meant {
             // A session that cannot be read hides nothing of the others.
             read_one(sources, (at, session), query, &mut hits).ok();
@@ -330,9 +373,7 @@ pub(crate) fn read_through(
         found.hits = forgiving.as_ref().map(all).unwrap_or_default();
         found.similar = forgiving.filter(|_| !found.hits.is_empty());
     }
-    found.hits.sort_by(|a, b| {
-        b.time.cmp(&a.time).then_with(|| (a.session, a.seq).cmp(&(b.session, b.seq)))
-    });
+    found.hits.sort_by(newer);
     found.more = found.hits.len() > limit;
     found.hits.truncate(limit);
     found
@@ -351,14 +392,12 @@ fn read_one(
         drop(entries.take_findings());
         let entry = entry?;
         time = entry.time.or(time);
-        let second = time.map(Timestamp::as_second);
-        let since =
-            query.since.is_none_or(|since| second.is_some_and(|second| second >= ceil(since)));
-        let until =
-            query.until.is_none_or(|until| second.is_some_and(|second| second < ceil(until)));
+        let at_time = time.map(Timestamp::as_microsecond);
+        let since = query.since.is_none_or(|since| at_time.is_some_and(|time| time >= ceil(since)));
+        let until = query.until.is_none_or(|until| at_time.is_some_and(|time| time < ceil(until)));
         if since && until && is_meant(query, &entry) {
             let (turn, seq) = (entry.turn, entry.seq);
-            let time = second.and_then(|second| Timestamp::from_second(second).ok());
+            let time = at_time.and_then(|time| Timestamp::from_microsecond(time).ok());
             hits.push(Hit { session: at, turn, seq, time, score: 0.0 });
         }
     }

@@ -97,16 +97,18 @@ pub struct Sessions {
 
 impl Session {
     /// Whether it is what the filters of a query ask for.
-    pub(crate) fn is_meant(&self, query: &Query) -> bool {
-        query.sessions.iter().all(|filter| self.has(filter) != filter.absent)
+    pub(crate) fn is_meant(&self, query: &Query, root: &Path) -> bool {
+        query.sessions.iter().all(|filter| self.has(filter, root) != filter.absent)
     }
 
-    fn has(&self, SessionFilter { field, value, .. }: &SessionFilter) -> bool {
+    fn has(&self, SessionFilter { field, value, .. }: &SessionFilter, root: &Path) -> bool {
         let Summary { place, layout, title, status, .. } = &self.summary;
         match field {
             SessionField::Layout => layout == value,
             SessionField::Session => {
-                place.id.starts_with(value.as_str()) || place.path.as_str() == value
+                place.id.starts_with(value.as_str())
+                    || place.path.as_str() == value
+                    || is_at(Path::new(value), root, Path::new(place.path.as_str()))
             }
             SessionField::Status => status == value,
             SessionField::Title => folded(title).contains(value.as_str()),
@@ -116,6 +118,13 @@ impl Session {
                 .is_some_and(|project| folded(project).contains(value.as_str())),
         }
     }
+}
+
+/// Whether a path leads to what is at a place below a root. Only the way to the root can be asked about: a session may
+/// be less than a file.
+fn is_at(path: &Path, root: &Path, place: &Path) -> bool {
+    let above = path.ancestors().nth(place.components().count());
+    path.ends_with(place) && above.is_some_and(|above| canonical(above) == root)
 }
 
 /// The last one to be changed comes first.

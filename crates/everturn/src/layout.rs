@@ -531,6 +531,9 @@ impl Stream for NoChanges {
     }
 }
 
+/// Why marks cannot be made.
+const NO_MARKS: &str = "marks: there is no place for them where the sessions are kept";
+
 /// A session in the hands of its one writer.
 pub trait Editor: Send {
     /// The name of the layout.
@@ -551,43 +554,49 @@ pub trait Editor: Send {
     /// Stores the whole state as it is now.
     fn snapshot(&mut self, now: Timestamp) -> Result<Written, LayoutError> {
         let _ = now;
-        Err(LayoutError::NotOffered { layout: self.layout(), what: "snapshots" })
+        let what = "snapshots: their files hold the whole state as it is now already";
+        Err(LayoutError::NotOffered { layout: self.layout(), what })
     }
 
     /// Takes back the last turns, in a new one.
     fn undo(&mut self, turns: u64, now: Timestamp) -> Result<Written, LayoutError> {
         let _ = (turns, now);
-        Err(LayoutError::NotOffered { layout: self.layout(), what: "undoing turns" })
+        let what = "undoing turns: they keep messages, not changes that could be taken back; \
+            everturn rewind goes back to one";
+        Err(LayoutError::NotOffered { layout: self.layout(), what })
     }
 
     /// Begins a scene that is given as one JSON object.
     fn start_scene(&mut self, text: &str, now: Timestamp) -> Result<Written, LayoutError> {
         let _ = (text, now);
-        Err(LayoutError::NotOffered { layout: self.layout(), what: "scenes" })
+        let what = "scenes: their records are not parted into scenes";
+        Err(LayoutError::NotOffered { layout: self.layout(), what })
     }
 
     /// Ends the scene that goes on; how it ends is given as one JSON object.
     fn end_scene(&mut self, text: &str, now: Timestamp) -> Result<Written, LayoutError> {
         let _ = (text, now);
-        Err(LayoutError::NotOffered { layout: self.layout(), what: "scenes" })
+        let what = "scenes: their records are not parted into scenes";
+        Err(LayoutError::NotOffered { layout: self.layout(), what })
     }
 
     /// Does something to what was said before; what was there is kept.
     fn revise(&mut self, how: &Revision, now: Timestamp) -> Result<Written, LayoutError> {
         let _ = (how, now);
-        Err(LayoutError::NotOffered { layout: self.layout(), what: "changing what was said" })
+        let what = "changing what was said: their records are only ever added to";
+        Err(LayoutError::NotOffered { layout: self.layout(), what })
     }
 
     /// Makes a mark.
     fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, LayoutError> {
         let _ = (new, now);
-        Err(LayoutError::NotOffered { layout: self.layout(), what: "marks" })
+        Err(LayoutError::NotOffered { layout: self.layout(), what: NO_MARKS })
     }
 
     /// Removes a mark by its id, and tells what it was.
     fn remove_mark(&mut self, id: &str, now: Timestamp) -> Result<Mark, LayoutError> {
         let _ = (id, now);
-        Err(LayoutError::NotOffered { layout: self.layout(), what: "marks" })
+        Err(LayoutError::NotOffered { layout: self.layout(), what: NO_MARKS })
     }
 
     /// Gives the session back as it is: what is due is written by whoever comes next.

@@ -11,7 +11,7 @@ use everturn::layout::{self, Layout, LayoutError, Stage, Stream};
 use everturn::names::FilePath;
 use everturn::store::{Durability, Expect, MemoryStore, Secrecy, Step, Store, StoreError, Writer};
 use everturn::tree::Tree;
-use everturn::view::{Forking, New, Place, Summary};
+use everturn::view::{Forking, New, NewMark, Place, Summary};
 use jiff::Timestamp;
 
 fn now() -> Timestamp {
@@ -330,6 +330,49 @@ fn what_a_layout_does_not_offer_is_a_clear_error() {
     );
     let stage = bare.stage(&store, &place, Stage::Pause, now(), &mut |_| {}).map(drop);
     assert_eq!(words(stage), offer("pausing"));
+}
+
+#[test]
+fn what_cannot_be_done_says_why_and_a_turn_must_be_there() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    for layout in layout::ALL {
+        let name = layout.name();
+        let mut new = New::with_id("one");
+        if name == "linggen" {
+            new.fields = Tree::parse(r#"{"project": "/srv/site"}"#).unwrap();
+        }
+        let mut editor = layout.create(&store, &new, now()).unwrap();
+        let turn = match name {
+            "game" => r#"{"actor": "gm", "narration": "Yes."}"#,
+            "campaign" => r#"{"user_input": "Go.", "assistant_text": "Yes."}"#,
+            "codelia" => r#"{"role": "user", "content": "Go."}"#,
+            "linggen" => r#"{"content": "Go."}"#,
+            _ => r#"{"type": "narrator", "text": "Go."}"#,
+        };
+        editor.append(turn, now()).unwrap();
+        let mark = NewMark::bookmark("gate");
+        let errors = [
+            editor.snapshot(now()).map(drop),
+            editor.undo(1, now()).map(drop),
+            editor.add_mark(&mark, now()).map(drop),
+        ];
+        for error in errors.into_iter().filter_map(Result::err) {
+            let text = error.to_string();
+            let reason = text.split_once(": ").map(|(_, reason)| reason).unwrap_or_default();
+            assert!(
+                matches!(error, LayoutError::NotOffered { .. }) && !reason.is_empty(),
+                "{text}"
+            );
+        }
+        editor.close(now()).unwrap();
+        let place = layout.places(&store).unwrap().places.remove(0);
+        let reader = layout.open(&store, &place).unwrap();
+        let missing = reader.state(Some(99)).map(drop);
+        assert!(
+            matches!(missing, Err(LayoutError::NoTurn { turn: 99, .. })),
+            "{name}: {missing:?}"
+        );
+    }
 }
 
 #[test]

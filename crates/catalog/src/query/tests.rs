@@ -76,6 +76,9 @@ fn filters() {
     check("-layout:game title:Café status:paused", "-layout=game & title=cafe & status=paused");
     check("x since:2026-01-03", "0:x & since 2026-01-03T00:00:00Z");
     check("since:3d until:2026-03", "since 2026-03-07T12:00:00Z & until 2026-04-01T00:00:00Z");
+    check("\"HEAD~3\"", "0:head 1:3");
+    check("-kind:Event", "-kind=event");
+    check("layout:Game kind:USER", "kind=user & layout=game");
     check("since:2026 since:2025", "since 2026-01-01T00:00:00Z");
     check("https://example.org", "0:https 1:example 2:org");
 }
@@ -96,6 +99,14 @@ fn what_cannot_be_understood_says_where() {
     check_wrong("x OR -y", "OR stands between two words only, at character 3");
     check_wrong("-x", "it only says what must be absent, at character 1");
     check_wrong("foo_bar~", "~ belongs to a single word, at character 1");
+    for text in ["dragon~0", "dragn~3", "dragn~999"] {
+        check_wrong(
+            text,
+            "~ is followed by 1 or 2, or by nothing; what is meant as it stands is quoted, at character 1",
+        );
+    }
+    check_wrong("x layout:gmae", "there is no layout \"gmae\"; did you mean game?, at character 3");
+    assert!(parse("layout:zz").unwrap_err().reason.contains("; there are game, campaign, "));
 }
 
 #[test]

@@ -98,11 +98,11 @@ impl Piece {
         text: &str,
         room: &Room,
     ) -> Piece {
-        let time = time.map_or(UNKNOWN_TIME, Timestamp::as_second);
+        let time = time.map_or(UNKNOWN_TIME, Timestamp::as_microsecond);
         let values = vec![
             (fields.text, OwnedValue::Str(text.to_owned())),
             (fields.speaker, OwnedValue::Str(entry.speaker.clone())),
-            (fields.kind, OwnedValue::Str(entry.kind.as_str().to_owned())),
+            (fields.kind, OwnedValue::Str(entry.kind.as_str().to_lowercase())),
             (fields.session, OwnedValue::U64(number)),
             (fields.turn, OwnedValue::U64(entry.turn)),
             (fields.seq, OwnedValue::U64(entry.seq)),

@@ -66,7 +66,82 @@ fn words_phrases_beginnings_typos_scripts_and_identifiers() {
     check("京東", &[]);
     check("since:2026-01-01T10:03:00Z until:2026-01-01T10:04:01Z", &[3, 4]);
     check("old until:2026-01-01T10:01:30Z", &[1]);
+    check("until:2026-01-01T10:01:00Z", &[1]);
+    check("since:2026-01-01T10:01:00Z until:2026-01-01T10:01:00Z", &[1]);
     check("nothinglikethis", &[]);
+}
+
+#[test]
+fn more_than_there_is_may_be_asked_for() {
+    let world = World::new();
+    world.session("game", "tale", &["The dragon sleeps.", "The dragon wakes."]);
+    world.update();
+    let (mut catalog, sources) = (world.catalog(), world.sources());
+    let sessions = catalog.sessions(&sources, Detail::All, later());
+    let query = Query::parse("dragon", at(0)).unwrap();
+    for limit in [1_000_000_000_000, usize::MAX] {
+        for sort in [Sort::Relevance, Sort::Date] {
+            let found = catalog.search(&sources, &sessions, &query, (limit, sort));
+            assert_eq!((found.hits.len(), found.more), (2, false));
+        }
+    }
+}
+
+#[test]
+fn a_session_is_meant_by_its_path_however_that_is_written() {
+    let world = World::new();
+    let place = world.session("game", "tale", &["The dragon sleeps."]);
+    world.session("game", "other", &["The dragon wakes."]);
+    let link = world.place.path().join("link");
+    std::os::unix::fs::symlink(world.root(), &link).unwrap();
+    let path = place.path.as_str();
+    let (root, link) = (world.root().display().to_string(), link.display().to_string());
+    for path in [path.to_owned(), format!("{root}/{path}"), format!("{link}/{path}")] {
+        world.check(&format!("dragon session:{path}"), &["tale 1: The dragon sleeps."]);
+    }
+    world.check(&format!("dragon session:/elsewhere/{path}"), &[]);
+}
+
+#[test]
+fn of_one_second_the_last_comes_first() {
+    let world = World::new();
+    // The entries of this layout have no times of their own.
+    let texts: Vec<String> = (1..=200).map(|number| format!("dragon {number}")).collect();
+    world.session("codelia", "tale", &texts.iter().map(String::as_str).collect::<Vec<_>>());
+    let (mut catalog, sources) = (world.catalog(), world.sources());
+    let sessions = catalog.sessions(&sources, Detail::All, later());
+    catalog.update(&sources, &sessions, later(), &mut |_| {});
+    let query = Query::parse("dragon", at(0)).unwrap();
+    let found = catalog.search(&sources, &sessions, &query, (3, Sort::Date));
+    let turns: Vec<u64> = found.hits.iter().map(|hit| hit.turn).collect();
+    assert_eq!(turns, [200, 199, 198]);
+}
+
+#[test]
+fn kinds_are_compared_without_case() {
+    let world = World::new();
+    world.session("codelia", "tale", &["The dragon sleeps."]);
+    world.check("kind:USER", &["tale 1: The dragon sleeps."]);
+    world.check("dragon -kind:User", &[]);
+}
+
+#[test]
+fn small_sessions_are_found_while_a_giant_is_read() {
+    let world = World::new();
+    world.session("game", "tale", &["The dragon sleeps."]);
+    let text = "The giant walks on. ".repeat(70_000);
+    world.session("game", "giant", &[&text]);
+    let (mut catalog, sources) = (world.catalog(), world.sources());
+    let sessions = catalog.sessions(&sources, Detail::All, later());
+    let mut meanwhile = Vec::new();
+    catalog.update(&sources, &sessions, later(), &mut |how_far| {
+        if how_far.session == "giant" && meanwhile.is_empty() {
+            let query = Query::parse("dragon OR giant", at(0)).unwrap();
+            let found = world.catalog().search(&sources, &sessions, &query, (10, Sort::Relevance));
+            meanwhile = shown(&sources, &sessions, &found);
+        }
+    });
+    assert_eq!(meanwhile, ["tale 1: The dragon sleeps."]);
 }
 
 #[test]

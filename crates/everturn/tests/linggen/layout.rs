@@ -114,6 +114,12 @@ fn a_session_is_made_written_and_read_through_the_layout() {
     let state = reader.state(None).unwrap();
     assert_eq!(state.get("session").unwrap().string_at(&["title"]).as_deref(), Some("Menu"));
     assert!(matches!(reader.state(Some(6)), Err(LayoutError::NoTurn { last: 5, .. })));
+    // The title is written over, so the state of an earlier turn is not known.
+    assert_eq!(
+        reader.state(Some(1)).unwrap_err().to_string(),
+        "sessions of the layout linggen do not offer states of the past: only the present one is kept"
+    );
+    assert_eq!(reader.state(Some(5)).unwrap().turn, 5);
 }
 
 #[test]

@@ -71,7 +71,11 @@ impl Reader for ChatReader {
     }
 
     fn state(&self, turn: Option<u64>) -> Result<State, LayoutError> {
-        let turn = turn.unwrap_or_else(|| self.log.len());
+        let last = self.log.len();
+        let turn = turn.unwrap_or(last);
+        if turn > last {
+            return Err(LayoutError::NoTurn { turn, first: 0, last });
+        }
         let (states, findings) = self.log.states(turn)?;
         Ok(State { turn, scopes: vec![(SCOPE.to_owned(), states)], findings })
     }

@@ -82,9 +82,13 @@ impl Reader for SessionReader {
 
     fn state(&self, turn: Option<u64>) -> Result<State, LayoutError> {
         let last = self.last()?;
-        if turn.is_some_and(|turn| turn != last) {
-            let what = "only the present state of a session is kept; its messages are what it was";
-            return Err(LayoutError::NotOffered { layout: NAME, what });
+        match turn {
+            Some(turn) if turn > last => return Err(LayoutError::NoTurn { turn, first: 0, last }),
+            Some(turn) if turn < last => {
+                let what = "states of the past: only the present one is kept";
+                return Err(LayoutError::NotOffered { layout: NAME, what });
+            }
+            _ => {}
         }
         let meta = self.session.row.as_ref().and_then(|row| row.meta_json.clone());
         let meta = meta.and_then(|meta| Tree::parse(meta).ok()).unwrap_or_else(Tree::object);

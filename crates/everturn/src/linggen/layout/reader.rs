@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::Value;
 
+use super::NAME;
 use crate::finding::Finding;
 use crate::layout::{LayoutError, NoChanges, Reader, Stream};
 use crate::linggen::content::{Part, parts};
@@ -61,14 +62,19 @@ impl Reader for SessionReader {
 
     fn state(&self, turn: Option<u64>) -> Result<State, LayoutError> {
         let last = self.session.count()?.0;
-        let turn = turn.unwrap_or(last);
-        if turn > last {
-            return Err(LayoutError::NoTurn { turn, first: 0, last });
+        match turn {
+            Some(turn) if turn > last => return Err(LayoutError::NoTurn { turn, first: 0, last }),
+            // What a session says about itself is written over, so nobody knows what it said then.
+            Some(turn) if turn < last => {
+                let what = "states of the past: only the present one is kept";
+                return Err(LayoutError::NotOffered { layout: NAME, what });
+            }
+            _ => {}
         }
         let values = self.session.meta().map(|meta| Value::Object(meta.values().clone()));
         let tree = values.and_then(|values| Tree::from_value(&values).ok());
         let scopes = vec![(SCOPE.to_owned(), tree.unwrap_or_else(Tree::object))];
-        Ok(State { turn, scopes, findings: Vec::new() })
+        Ok(State { turn: last, scopes, findings: Vec::new() })
     }
 }
 
