@@ -20,7 +20,7 @@ pub(crate) use apply::{Doing, Notes, Positions};
 pub use diff::diff;
 pub use inverse::apply_group;
 pub use path::{MAX_SEGMENTS, Path, Spelling};
-pub(crate) use wire::{DeltaText, parse_path, path_text, present, shared};
+pub(crate) use wire::{DeltaText, parse_path, path_text, present, shared, write_fields};
 
 /// What happens at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -91,6 +91,8 @@ pub struct Delta {
     pub positions: Vec<usize>,
     /// Which place among the members of an object the removed member had, or the new one gets.
     pub member: Option<usize>,
+    /// Other fields, which are kept.
+    pub extra: Vec<(String, Tree)>,
 }
 
 /// Why a delta cannot be applied. Nothing was changed.
@@ -205,7 +207,16 @@ impl DeltaError {
 
 impl Delta {
     fn new(op: Op, path: Path, value: Option<Tree>) -> Delta {
-        Delta { op, path, value, previous: None, created: 0, positions: Vec::new(), member: None }
+        Delta {
+            op,
+            path,
+            value,
+            previous: None,
+            created: 0,
+            positions: Vec::new(),
+            member: None,
+            extra: Vec::new(),
+        }
     }
 
     /// Puts `value` at `path`.

@@ -30,7 +30,8 @@ A turn of a game:
               "deltas":[{"op":"set","path":"location.zone","value":"market"}]}]}
   Scopes are world, player and scene; operations are set, delete, push, pull
   and increment. Besides, "narration" is what there is to read, and "turnId"
-  makes sure that the turn gets this number. Other fields are kept.
+  makes sure that the turn gets this number. An event of type scene_start or
+  scene_end begins or ends a scene. Other fields are kept, also those of deltas.
 
 A message of Codelia:
   {"role":"user","content":"List the files."}

@@ -24,7 +24,9 @@ use crate::{input, settings};
 The fields of a scene:
   {"sceneId":"…","type":"exploration","description":"…",
    "location":{"id":"…","name":"…","description":"…"},"time":{"started":{…}},
-   "aspects":[…],"npcsPresent":[…],"zones":[…],"conflict":{…}}
+   "aspects":[…],"npcsPresent":[…],"zones":[…],"conflict":{…},
+   "summary":{"majorEvents":[…]}}
+  all of them optional. Other fields are kept.
 
 The fields of its end:
   {"outcome":"…","events":["…"],"description":"…","ended":{…}}

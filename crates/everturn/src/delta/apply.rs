@@ -31,6 +31,7 @@ impl Delta {
         let notes = self.carry_out(state)?;
         let mut done = Delta::new(self.op, self.path.clone(), self.value.clone());
         done.note(notes);
+        done.extra.clone_from(&self.extra);
         Ok(done)
     }
 

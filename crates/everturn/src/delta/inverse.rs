@@ -10,6 +10,11 @@ impl Delta {
             .ok_or_else(|| DeltaError::NoWayBack { op: self.op, path: self.path.clone() })
     }
 
+    /// The same without fields that say something about this change only.
+    fn bare(&self) -> Delta {
+        Delta { extra: Vec::new(), ..self.clone() }
+    }
+
     fn way_back(&self) -> Option<Delta> {
         let path = self.path.clone();
         match (self.op, self.previous.clone()) {
@@ -28,10 +33,10 @@ impl Delta {
                 _ => Some(Delta { member: self.member, ..Delta::set(path, previous) }),
             },
             (Op::Push, _) if self.positions.is_empty() => None,
-            (Op::Push, _) => Some(Delta { op: Op::Pull, previous: None, ..self.clone() }),
+            (Op::Push, _) => Some(Delta { op: Op::Pull, previous: None, ..self.bare() }),
             // Nothing was removed, and again nothing is there to be removed.
-            (Op::Pull, _) if self.positions.is_empty() => Some(self.clone()),
-            (Op::Pull, _) => Some(Delta { op: Op::Push, ..self.clone() }),
+            (Op::Pull, _) if self.positions.is_empty() => Some(self.bare()),
+            (Op::Pull, _) => Some(Delta { op: Op::Push, ..self.bare() }),
         }
     }
 }

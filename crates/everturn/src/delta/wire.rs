@@ -1,9 +1,12 @@
 //! Deltas as files hold them: `{"op", "path", "value", "previousValue"}`.
 //!
-//! Three more fields say what taking a delta back needs beyond that: `createdParents`, `positions`, `position`.
+//! Three more fields say what taking a delta back needs beyond that: `createdParents`, `positions`, `position`. Any
+//! others are kept.
 
 use std::borrow::Cow;
+use std::fmt;
 
+use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -11,22 +14,74 @@ use super::{Delta, Op, Path, Spelling};
 use crate::tree::{Node, Slice, Tree};
 
 /// A delta as it stands in a text.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub(crate) struct DeltaText<'t> {
-    #[serde(borrow)]
     op: Cow<'t, str>,
-    #[serde(borrow)]
     path: &'t RawValue,
-    #[serde(borrow, default, deserialize_with = "present")]
     value: Option<&'t RawValue>,
-    #[serde(borrow, default, rename = "previousValue", deserialize_with = "present")]
     previous: Option<&'t RawValue>,
-    #[serde(default, rename = "createdParents")]
     created: usize,
-    #[serde(default)]
     positions: Vec<usize>,
-    #[serde(default)]
     position: Option<usize>,
+    /// Fields that are not ours.
+    extra: Vec<(Cow<'t, str>, &'t RawValue)>,
+}
+
+/// A string that is copied only if it has escapes.
+#[derive(Deserialize)]
+struct Word<'t>(#[serde(borrow)] Cow<'t, str>);
+
+/// Reads the fields of a delta, known ones and others; the values of the latter must stay as they are spelled.
+struct Fields;
+
+/// Takes a field that may be there once.
+fn once<T, E: de::Error>(place: &mut Option<T>, name: &'static str, value: T) -> Result<(), E> {
+    match place.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(E::duplicate_field(name)),
+    }
+}
+
+impl<'de> Visitor<'de> for Fields {
+    type Value = DeltaText<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a change")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<DeltaText<'de>, M::Error> {
+        let (mut op, mut path, mut value, mut previous) = (None, None, None, None);
+        let (mut created, mut positions, mut position) = (None, None, None);
+        let mut extra = Vec::new();
+        while let Some(Word(key)) = map.next_key()? {
+            match &*key {
+                "op" => once(&mut op, "op", map.next_value::<Word<'_>>()?.0)?,
+                "path" => once(&mut path, "path", map.next_value()?)?,
+                "value" => once(&mut value, "value", map.next_value()?)?,
+                "previousValue" => once(&mut previous, "previousValue", map.next_value()?)?,
+                "createdParents" => once(&mut created, "createdParents", map.next_value()?)?,
+                "positions" => once(&mut positions, "positions", map.next_value()?)?,
+                "position" => once(&mut position, "position", map.next_value()?)?,
+                _ => extra.push((key, map.next_value()?)),
+            }
+        }
+        Ok(DeltaText {
+            op: op.ok_or_else(|| de::Error::missing_field("op"))?,
+            path: path.ok_or_else(|| de::Error::missing_field("path"))?,
+            value,
+            previous,
+            created: created.unwrap_or(0),
+            positions: positions.unwrap_or_default(),
+            position: position.flatten(),
+            extra,
+        })
+    }
+}
+
+impl<'de: 't, 't> Deserialize<'de> for DeltaText<'t> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<DeltaText<'t>, D::Error> {
+        from.deserialize_map(Fields)
+    }
 }
 
 /// A field that is there, be it `null`.
@@ -57,6 +112,11 @@ impl DeltaText<'_> {
             created: self.created,
             positions: self.positions.clone(),
             member: self.position,
+            extra: self
+                .extra
+                .iter()
+                .map(|(key, raw)| (key.clone().into_owned(), shared(slice, raw)))
+                .collect(),
         })
     }
 }
@@ -98,6 +158,17 @@ pub(crate) fn path_text(path: &Path) -> String {
     written.unwrap_or_default()
 }
 
+/// Fields that are not ours, after others.
+pub(crate) fn write_fields(fields: &[(String, Tree)], out: &mut String) {
+    for (key, value) in fields {
+        out.push(',');
+        // Strings can always be written.
+        out.push_str(&serde_json::to_string(key).unwrap_or_default());
+        out.push(':');
+        out.push_str(&value.to_line());
+    }
+}
+
 impl Delta {
     /// Reads one delta from JSON.
     pub fn parse(text: &str) -> Result<Delta, String> {
@@ -129,12 +200,13 @@ impl Delta {
             }
         }
         self.write_notes(out);
+        write_fields(&self.extra, out);
         out.push('}');
     }
 
     /// What taking it back needs beyond the documented fields.
     pub(crate) fn write_notes(&self, out: &mut String) {
-        let mut number = |name: &str, value: &dyn std::fmt::Display| {
+        let mut number = |name: &str, value: &dyn fmt::Display| {
             out.push_str(&format!(",\"{name}\":{value}"));
         };
         if self.created > 0 {

@@ -9,7 +9,9 @@ use serde_json::value::RawValue;
 
 use super::form::Form;
 use super::state::Scope;
-use crate::delta::{Delta, DeltaText, Op, Path, Spelling, parse_path, path_text, present, shared};
+use crate::delta::{
+    Delta, DeltaText, Op, Path, Spelling, parse_path, path_text, present, shared, write_fields,
+};
 use crate::tree::{Slice, Tree};
 
 pub(crate) use quick::ChangeLine;
@@ -36,6 +38,8 @@ pub struct Change {
     pub time: Option<i64>,
     /// What it changes.
     pub group: Group,
+    /// Fields that are not ours, of a change that is to be written.
+    pub(crate) extra: Vec<(String, Tree)>,
 }
 
 /// All fields that a line may have in either form.
@@ -92,6 +96,7 @@ impl Change {
             event: text.event_id.map(Cow::into_owned),
             time: text.timestamp,
             group,
+            extra: Vec::new(),
         })
     }
 
@@ -129,7 +134,9 @@ impl Change {
             }
             delta.write_line(out);
         }
-        out.push_str("]}\n");
+        out.push(']');
+        write_fields(&self.extra, out);
+        out.push_str("}\n");
     }
 
     /// One line for each change; `id` must leave room for a number at its end.
@@ -137,6 +144,9 @@ impl Change {
         let (stem, first) = self.id.rsplit_once('-').unwrap_or((&self.id, "1"));
         let first: usize = first.parse().unwrap_or(1);
         let (target, prefix) = flat_target(self.group.scope);
+        let told = self.extra.iter().find(|(key, _)| key == "cause");
+        let told = told.and_then(|(_, cause)| cause.string_at::<&str>(&[]));
+        let cause = told.as_deref().unwrap_or(cause);
         for (sequence, delta) in (first..).zip(&self.group.deltas) {
             out.push_str("{\"deltaId\":");
             push_string(out, &format!("{stem}-{sequence}"));
@@ -161,10 +171,30 @@ impl Change {
                 push_string(out, event);
             }
             delta.write_notes(out);
+            let fields = delta.extra.iter().chain(&self.extra);
+            let others = fields.filter(|(key, _)| !FLAT_FIELDS.contains(&key.as_str()));
+            write_fields(&others.cloned().collect::<Vec<_>>(), out);
             out.push_str("}\n");
         }
     }
 }
+
+/// The fields of a line of the program, which nothing else may be called.
+const FLAT_FIELDS: [&str; 13] = [
+    "deltaId",
+    "turnId",
+    "sequence",
+    "timestamp",
+    "target",
+    "operation",
+    "path",
+    "previousValue",
+    "newValue",
+    "cause",
+    "eventId",
+    "scope",
+    "deltas",
+];
 
 /// What the program calls a scope, and how many segments of its paths it leaves out.
 fn flat_target(scope: Scope) -> (&'static str, usize) {

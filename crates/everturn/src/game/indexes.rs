@@ -195,6 +195,11 @@ impl Indexes {
         self.scenes.end(id, turn);
     }
 
+    /// The newest scene that goes on ends with `turn`.
+    pub(crate) fn end_newest_scene(&mut self, turn: u64) {
+        self.scenes.end_newest(turn);
+    }
+
     /// The last turn that was added, or 0.
     pub(crate) fn through(&self) -> u64 {
         self.through

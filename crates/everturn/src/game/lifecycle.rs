@@ -138,12 +138,8 @@ impl GameWriter {
     /// Whether there is a snapshot of the last turn that can be used; it may be the end of a scene, which
     /// should be remembered as such.
     fn has_snapshot(&self) -> Result<bool, GameError> {
-        let turn = self.session.turn;
         let program = self.session.form == Form::Program;
-        let path = SnapshotFile { turn, program }.path(&self.session.dir);
-        if self.session.store.stat(&path)?.is_none() {
-            return Ok(false);
-        }
-        Ok(self.session.load_snapshot(&path)?.is_ok())
+        let file = SnapshotFile { turn: self.session.turn, program };
+        Ok(self.snapshot_of_turn(file, &file.path(&self.session.dir))?.is_some())
     }
 }

@@ -173,6 +173,18 @@ impl Meta {
         meta
     }
 
+    /// Counts the characters of the world.
+    pub(crate) fn note_characters(&mut self, state: &State) {
+        let count = state.world.len_at(&["npcs"]).unwrap_or(0);
+        self.put(&["stats", "npcsEncountered"], &count);
+    }
+
+    /// Notes where the player is.
+    pub(crate) fn note_place(&mut self, state: &State) {
+        let place = state.player.at(&["location", "id"]).unwrap_or_else(Tree::null);
+        self.put_tree(&["current", "locationId"], place);
+    }
+
     pub(crate) fn put_tree(&mut self, path: &[&str], value: Tree) {
         put(&mut self.tree, Delta::set(Path::array(path.iter().copied()), value));
     }

@@ -3,13 +3,18 @@
 //! A scene begins with a change of the whole scope `scene`, and ends with changes of a few of its fields. So the
 //! scene at any turn follows from the changes, like everything else.
 
+use super::changes::Change;
 use super::error::GameError;
 use super::meta::tree;
 use super::state::Scope;
-use super::turn::TurnInput;
-use crate::delta::{Delta, Path};
+use super::turn::{Event, TurnInput};
+use crate::delta::{Delta, Op, Path};
 use crate::names::SceneId;
 use crate::tree::{Kind, Tree};
+
+/// The types of events, and of state changes, that say where scenes begin and end.
+pub(crate) const START: &str = "scene_start";
+pub(crate) const END: &str = "scene_end";
 
 /// A scene that is to begin.
 #[derive(Debug, Clone)]
@@ -30,6 +35,10 @@ pub struct NewScene {
     pub zones: Tree,
     /// The conflict, if there is one.
     pub conflict: Tree,
+    /// What is known of it before it begins: an object with `majorEvents`, an array.
+    pub summary: Tree,
+    /// Other fields, which are kept.
+    pub extra: Vec<(String, Tree)>,
     /// What there is to read about its beginning.
     pub description: String,
 }
@@ -45,6 +54,37 @@ pub struct SceneEnd {
     pub events: Vec<String>,
     /// What there is to read about its end.
     pub description: String,
+}
+
+fn string(key: &str, value: &Tree) -> Result<String, GameError> {
+    let text = value.string_at::<&str>(&[]);
+    text.ok_or_else(|| GameError::input(format!("{key} is {}, not a string", value.kind())))
+}
+
+fn of_kind(key: &str, value: Tree, wanted: Kind) -> Result<Tree, GameError> {
+    if value.kind() == wanted {
+        return Ok(value);
+    }
+    Err(GameError::input(format!("{key} is {}, not {wanted}", value.kind())))
+}
+
+/// The scene that a change begins, if it does: one that comes back because a turn was taken back does not begin
+/// again.
+pub(crate) fn begun(change: &Change) -> Option<&Tree> {
+    if change.group.scope != Scope::Scene {
+        return None;
+    }
+    let whole = |delta: &&Delta| delta.op == Op::Set && delta.path.segments().is_empty();
+    let scene = change.group.deltas.iter().rfind(whole)?.value.as_ref()?;
+    let first = scene.text_at(&["time", "turnRange", "0"]);
+    let begins = first.is_none_or(|first| first == change.turn.to_string());
+    (begins && !scene.is_null()).then_some(scene)
+}
+
+/// Whether an event says that a scene begins. A turn begins a scene if one of its events says so or one of its
+/// changes does it, and never more than one.
+pub(crate) fn is_start(event: &Event) -> bool {
+    event.kind == START
 }
 
 fn empty() -> Tree {
@@ -64,6 +104,8 @@ impl NewScene {
             npcs: empty(),
             zones: empty(),
             conflict: Tree::null(),
+            summary: tree(&serde_json::json!({"majorEvents": [], "outcomePreview": null})),
+            extra: Vec::new(),
             description: String::new(),
         }
     }
@@ -75,22 +117,33 @@ impl NewScene {
         if given.kind() != Kind::Object {
             return Err(GameError::input(format!("a scene is an object, not {}", given.kind())));
         }
-        let mut scene =
-            NewScene::new(&given.string_at(&["type"]).unwrap_or_else(|| "exploration".to_owned()));
-        scene.id = given.string_at(&["sceneId"]).map(|id| SceneId::parse(&id)).transpose()?;
-        let list = |key: &str| match given.at(&[key]) {
-            None => Ok(empty()),
-            Some(list) if list.kind() == Kind::Array => Ok(list),
-            Some(other) => {
-                Err(GameError::input(format!("{key} is {}, not an array", other.kind())))
+        let mut scene = NewScene::new("exploration");
+        for (key, value) in given.children() {
+            match key.as_str() {
+                // What the engine decides.
+                "sessionId" | "status" => {}
+                "sceneId" => scene.id = Some(SceneId::parse(&string(&key, &value)?)?),
+                "type" => scene.kind = string(&key, &value)?,
+                "description" => scene.description = string(&key, &value)?,
+                "aspects" => scene.aspects = of_kind(&key, value, Kind::Array)?,
+                "npcsPresent" => scene.npcs = of_kind(&key, value, Kind::Array)?,
+                "zones" => scene.zones = of_kind(&key, value, Kind::Array)?,
+                "location" | "conflict" | "time" | "summary" if value.is_null() => {}
+                "location" => scene.location = of_kind(&key, value, Kind::Object)?,
+                "conflict" => scene.conflict = of_kind(&key, value, Kind::Object)?,
+                "time" => {
+                    let time = of_kind(&key, value, Kind::Object)?;
+                    scene.started = time.at(&["started"]).filter(|time| !time.is_null());
+                }
+                "summary" => {
+                    scene.summary = of_kind(&key, value, Kind::Object)?;
+                    if let Some(events) = scene.summary.at(&["majorEvents"]) {
+                        of_kind("summary.majorEvents", events, Kind::Array)?;
+                    }
+                }
+                _ => scene.extra.push((key, value)),
             }
-        };
-        (scene.aspects, scene.npcs, scene.zones) =
-            (list("aspects")?, list("npcsPresent")?, list("zones")?);
-        scene.location = given.at(&["location"]).unwrap_or(scene.location);
-        scene.conflict = given.at(&["conflict"]).unwrap_or_else(Tree::null);
-        scene.started = given.at(&["time", "started"]).filter(|time| !time.is_null());
-        scene.description = given.string_at(&["description"]).unwrap_or_default();
+        }
         Ok(scene)
     }
 
@@ -116,7 +169,10 @@ impl NewScene {
         add("npcsPresent", self.npcs.clone());
         add("zones", self.zones.clone());
         add("conflict", self.conflict.clone());
-        add("summary", tree(&serde_json::json!({"majorEvents": [], "outcomePreview": null})));
+        add("summary", self.summary.clone());
+        for (key, value) in &self.extra {
+            add(key, value.clone());
+        }
         document
     }
 
@@ -129,9 +185,8 @@ impl NewScene {
         } else {
             self.description.clone()
         };
-        turn.events.push(tree(&serde_json::json!({"type": "scene_start", "description": text})));
-        turn.state_changes
-            .push(tree(&serde_json::json!({"type": "scene_start", "sceneId": id.as_str()})));
+        turn.events.push(tree(&serde_json::json!({"type": START, "description": text})));
+        turn.state_changes.push(tree(&serde_json::json!({"type": START, "sceneId": id.as_str()})));
         turn.changing(Scope::Scene, vec![Delta::set(Path::root(), document)])
     }
 }
@@ -164,26 +219,42 @@ impl SceneEnd {
         let id = scene.string_at(&["sceneId"]).unwrap_or_default();
         let mut input = TurnInput::new("gm");
         input.scene = Some(id.clone());
-        let text = match (&self.outcome, self.description.as_str()) {
+        let text = self.text(&id);
+        input.events.push(tree(&serde_json::json!({"type": END, "description": text})));
+        input.state_changes.push(tree(&serde_json::json!({"type": END, "sceneId": id})));
+        input.changing(Scope::Scene, self.deltas(scene, turn, time))
+    }
+
+    /// What there is to read about the end of the scene.
+    fn text(&self, id: &str) -> String {
+        match (&self.outcome, self.description.as_str()) {
             (Some(outcome), "") => outcome.clone(),
             (None, "") => format!("Scene {id} ends."),
             (_, description) => description.to_owned(),
-        };
-        input.events.push(tree(&serde_json::json!({"type": "scene_end", "description": text})));
-        input.state_changes.push(tree(&serde_json::json!({"type": "scene_end", "sceneId": id})));
+        }
+    }
+
+    /// The changes with which the scene ends.
+    pub(crate) fn deltas(&self, scene: &Tree, turn: u64, time: &Tree) -> Vec<Delta> {
         let set = |path: &[&str], value: Tree| Delta::set(Path::array(path.iter().copied()), value);
-        let ended = self.ended.as_ref().unwrap_or(time);
+        // Where nobody knows the time in the game, the turn says when it was: without anything the scene would
+        // seem to go on.
+        let ended = match self.ended.as_ref().unwrap_or(time) {
+            unknown if unknown.is_null() => tree(&serde_json::json!({"turn": turn})),
+            known => known.clone(),
+        };
         let mut deltas = vec![
             set(&["status"], tree("completed")),
-            set(&["time", "ended"], ended.clone()),
+            set(&["time", "ended"], ended),
             set(&["time", "turnRange", "1"], tree(&turn)),
         ];
         if scene.at(&["summary", "majorEvents"]).is_some_and(|list| list.kind() == Kind::Array) {
             let path = || Path::dotted("summary.majorEvents");
             deltas.extend(self.events.iter().map(|event| Delta::push(path(), tree(event))));
         }
-        let outcome = self.outcome.clone().unwrap_or(text);
+        let id = scene.string_at(&["sceneId"]).unwrap_or_default();
+        let outcome = self.outcome.clone().unwrap_or_else(|| self.text(&id));
         deltas.push(set(&["summary", "outcomePreview"], tree(&outcome)));
-        input.changing(Scope::Scene, deltas)
+        deltas
     }
 }

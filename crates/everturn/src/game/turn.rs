@@ -65,6 +65,20 @@ pub struct GroupInput {
     pub event_id: Option<String>,
     /// The event that causes it: its place in the turn, counted from 1.
     pub event: Option<usize>,
+    /// The turn's number, if the caller wants to be sure of it.
+    pub turn: Option<u64>,
+    /// The time in milliseconds; otherwise that of the turn.
+    pub time: Option<i64>,
+    /// Other fields, which are kept.
+    pub extra: Vec<(String, Tree)>,
+}
+
+impl GroupInput {
+    /// Changes of which nothing else is known.
+    fn new(group: Group) -> GroupInput {
+        let (id, event_id, event, turn, time) = (None, None, None, None, None);
+        GroupInput { group, id, event_id, event, turn, time, extra: Vec::new() }
+    }
 }
 
 impl TurnInput {
@@ -88,8 +102,7 @@ impl TurnInput {
     /// Adds changes of one scope.
     #[must_use]
     pub fn changing(mut self, scope: Scope, deltas: Vec<Delta>) -> TurnInput {
-        let group = Group { scope, deltas };
-        self.groups.push(GroupInput { group, id: None, event_id: None, event: None });
+        self.groups.push(GroupInput::new(Group { scope, deltas }));
         self
     }
 
@@ -153,10 +166,19 @@ fn group(tree: &Tree) -> Result<GroupInput, GameError> {
         Delta::parse(&delta.to_line()).map(asked).map_err(bad)
     });
     let deltas = deltas.collect::<Result<_, _>>()?;
-    let id = tree.at(&["deltaId"]).map(|id| read("deltaId", &id)).transpose()?;
-    let event_id = tree.at(&["eventId"]).map(|id| read("eventId", &id)).transpose()?;
-    let event = tree.at(&["event"]).map(|event| read("event", &event)).transpose()?;
-    Ok(GroupInput { group: Group { scope, deltas }, id, event_id, event })
+    let mut input = GroupInput::new(Group { scope, deltas });
+    for (key, value) in tree.children() {
+        match key.as_str() {
+            "scope" | "deltas" => {}
+            "deltaId" => input.id = Some(read(&key, &value)?),
+            "eventId" => input.event_id = read(&key, &value)?,
+            "event" => input.event = Some(read(&key, &value)?),
+            "turnId" => input.turn = Some(read(&key, &value)?),
+            "timestamp" => input.time = Some(read(&key, &value)?),
+            _ => input.extra.push((key, value)),
+        }
+    }
+    Ok(input)
 }
 
 /// A delta as it was asked for, without notes that only applying it can make.

@@ -8,6 +8,7 @@ use super::form::Form;
 use super::meta::tree;
 use super::state::State;
 use super::turn::{Turn, TurnInput};
+use super::writer::turns::Source;
 use super::writer::{Appended, GameWriter};
 use crate::delta::DeltaError;
 use crate::tree::Tree;
@@ -67,7 +68,7 @@ impl GameWriter {
         if self.session.form == Form::Program {
             input.scene = turn.and_then(|turn| turn.scene);
         }
-        self.append(&input, now)
+        self.append_from(Source::Undo, &input, now)
     }
 
     /// The line of a turn; of several, the last.

@@ -2,6 +2,7 @@
 
 mod create;
 pub(super) mod indexing;
+mod scenes;
 pub(super) mod turns;
 pub(super) mod upkeep;
 
@@ -9,12 +10,15 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::changes::ChangeLine;
 use super::error::GameError;
+use super::form::Form;
 use super::indexes::Indexes;
+use super::log::{Piece, Rows};
 use super::meta::Meta;
 use super::names::{Log, Status};
 use super::scenes::{NewScene, SceneEnd};
-use super::session::Session;
+use super::session::{OfTurn, Session};
 use super::snapshot::Reason;
 use super::state::State;
 use crate::finding::Finding;
@@ -134,20 +138,14 @@ impl GameWriter {
         }
         let moment = session.resume()?;
         let (turns, deltas) = (tape(&session, Log::Turns)?, tape(&session, Log::Deltas)?);
-        let day = meta.tree.at(&["current", "gameDay"]).filter(|day| !day.is_null());
-        let time = meta.tree.at(&["current", "gameTimeOfDay"]).filter(|time| !time.is_null());
-        let game_time = match (day, time) {
-            (None, None) => Tree::null(),
-            (day, time) => {
-                let text = |tree: Option<Tree>| tree.unwrap_or_else(Tree::null).to_line();
-                let object = format!("{{\"day\":{},\"timeOfDay\":{}}}", text(day), text(time));
-                Tree::parse(object).unwrap_or_else(|_| Tree::null())
-            }
+        let (state, game_time) = match session.form {
+            Form::Documented => (moment.state.unstamped(), last_game_time(&session)?),
+            Form::Program => (moment.state, Tree::null()),
         };
         let stored = meta.number(&["stateFiles", "turnId"]).unwrap_or(session.turn);
         Ok(GameWriter {
             state_turn: stored,
-            state: moment.state,
+            state,
             last_time: meta
                 .number(&["stats", "lastTurnTime"])
                 .and_then(|time| i64::try_from(time).ok()),
@@ -202,10 +200,7 @@ impl GameWriter {
             Some(id) => id.clone(),
             None => self.next_scene_id()?,
         };
-        let place = super::names::scene_path(&self.session.dir, &id)?;
-        if self.session.store.stat(&place)?.is_some() {
-            return Err(GameError::input(format!("there is a scene {id} already")));
-        }
+        self.must_be_new(&id)?;
         // Nothing but the disk can keep the new one from beginning now.
         if self.active_scene().is_some() {
             self.end_scene(&SceneEnd::default(), now)?;
@@ -271,18 +266,34 @@ impl GameWriter {
     }
 }
 
+/// The time in the game after the last turn.
+fn last_game_time(session: &Session) -> Result<Tree, GameError> {
+    let last = session.turns(session.turn, session.turn)?.last().transpose()?;
+    Ok(last.and_then(|turn| turn.raw.at(&["gameTime"])).unwrap_or_else(Tree::null))
+}
+
 /// The end of a log as the files have it.
 fn tape(session: &Session, log: Log) -> Result<Tape, GameError> {
     let files = session.files()?;
-    let first = match files.log(log).last() {
-        Some((file, _)) if file.last.is_none() && file.first.is_some() => file.first.unwrap_or(1),
-        _ => files.last_closed(log).max(session.first_turn()?) + 1,
+    let last = files.log(log).last().filter(|(file, _)| file.last.is_none());
+    let bytes = match last {
+        Some((_, path)) => session.store.stat(path)?.map_or(0, |stat| stat.len),
+        None => 0,
     };
-    let bytes = match files.log(log).last() {
-        Some((file, path)) if file.last.is_none() => {
-            session.store.stat(path)?.map_or(0, |stat| stat.len)
+    if let Some(first) = last.and_then(|(file, _)| file.first) {
+        return Ok(Tape { first, bytes });
+    }
+    // While a file has no lines, its first turn moves on as if it were renamed each time it would be full.
+    let mut begun = None;
+    if let Some((_, path)) = last {
+        for piece in Rows::open(&session.store, path, 0..u64::MAX, ChangeLine::parse)? {
+            if let Piece::Row(change, _) = piece? {
+                begun = Some(change.of_turn());
+                break;
+            }
         }
-        _ => 0,
-    };
-    Ok(Tape { first, bytes })
+    }
+    let first = files.last_closed(log).max(session.first_turn()?) + 1;
+    let passed = begun.unwrap_or(session.turn + 1).saturating_sub(first);
+    Ok(Tape { first: first + passed / TURNS_PER_FILE * TURNS_PER_FILE, bytes })
 }

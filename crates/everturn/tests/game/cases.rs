@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use everturn::disk::sim::SimDisk;
 use everturn::disk::{Listing, Stat};
 use everturn::game::{
-    Archiving, Branching, GameError, GameWriter, NewScene, PurgePlan, SceneEnd, Session, archive,
-    complete, fork, list, pause, purge, restore, resume, rewind, trash, trashed, unarchive,
+    Archiving, Branching, GameError, GameWriter, NewScene, PurgePlan, SceneEnd, Session, TurnInput,
+    archive, complete, fork, list, pause, purge, restore, resume, rewind, trash, trashed,
+    unarchive,
 };
 use everturn::names::FilePath;
 use everturn::store::{
@@ -196,8 +197,23 @@ pub(crate) fn turns() -> Vec<Case> {
                 game.start_scene(&NewScene::new("travel"), at(9))?;
                 game.release()
             },
-            // The scene before ends, which is a turn and a snapshot; then a turn and the states.
-            states: 5,
+            // The scene before ends, which is a turn and a snapshot; then a turn with the states.
+            states: 4,
+            several: true,
+            turn: None,
+        },
+        Case {
+            name: "a turn that begins a scene",
+            prepare: scene,
+            operate: |store, acknowledged| {
+                let mut game = open(store)?;
+                let next = r#"{"actor": "gm", "events": [{"type": "scene_start"}]}"#;
+                game.append(&TurnInput::parse(next)?, at(9))?;
+                acknowledged.set(1);
+                game.release()
+            },
+            // The turn with the end of the scene before and the states, and a snapshot.
+            states: 3,
             several: true,
             turn: None,
         },

@@ -8,10 +8,14 @@ use everturn::store::Store;
 use everturn::tree::Tree;
 use serde_json::{Value, json};
 
-use super::support::{at, id, memory};
+use super::metadata::{assert_indexes_true, assert_true};
+use super::support::{at, checked, id, memory, names};
 
 fn world() -> Value {
     json!({
+        "worldId": "world-abc123",
+        "sessionId": "session-abc123",
+        "lastUpdated": "2025-11-25T14:45:00Z",
         "locations": {
             "discovered": ["loc-001", "loc-002", "loc-003"],
             "generated": {"loc-003": {"generatedAtTurn": 150, "data": {}}}
@@ -67,9 +71,8 @@ fn holds(whole: &Value, part: &Value) -> bool {
     }
 }
 
-/// A session with the world and the player of the document, at turn 200, in scene 11.
-fn played() -> (Arc<dyn Store>, GameWriter) {
-    let store = memory();
+/// A session with the world and the player of the document.
+fn new_session() -> NewSession {
     let mut new = NewSession::new(id("session-abc123"));
     new.player_name = "Protagonist".to_owned();
     new.character = Some("char-xyz789".to_owned());
@@ -77,7 +80,13 @@ fn played() -> (Arc<dyn Store>, GameWriter) {
     new.config = Tree::from_value(&config).unwrap();
     new.world = Some(Tree::from_value(&world()).unwrap());
     new.player = Some(Tree::from_value(&player()).unwrap());
-    let mut game = GameWriter::create(Arc::clone(&store), &new, at(0)).unwrap();
+    new
+}
+
+/// The same, at turn 200, in scene 11.
+fn played() -> (Arc<dyn Store>, GameWriter) {
+    let store = memory();
+    let mut game = GameWriter::create(Arc::clone(&store), &new_session(), at(0)).unwrap();
     for _ in 0..10 {
         game.start_scene(&NewScene::new("travel"), at(1)).unwrap();
         game.end_scene(&SceneEnd::default(), at(2)).unwrap();
@@ -98,7 +107,7 @@ const TURNS: [&str; 3] = [
 const DELTAS: [&str; 3] = [
     r#"{"deltaId":"delta-abc123-201-1","turnId":201,"eventId":"abc123-201-1","timestamp":1732557000000,"scope":"world","deltas":[{"op":"set","path":"npcs.npc-khaosbyte.currentLocation","value":"loc-temple-district","previousValue":"loc-hacker-cafe"}]}"#,
     r#"{"deltaId":"delta-abc123-203-1","turnId":203,"eventId":"abc123-203-1","timestamp":1732557005000,"scope":"player","deltas":[{"op":"set","path":"location.zone","value":"market-stalls","previousValue":"main-plaza"}]}"#,
-    r#"{"deltaId":"delta-abc123-203-2","turnId":203,"eventId":"abc123-203-2","timestamp":1732557005000,"scope":"world","deltas":[{"op":"push","path":"npcs.npc-vendor-incense.knownFacts","value":"met-player"},{"op":"increment","path":"npcs.npc-vendor-incense.relationship","value":5}]}"#,
+    r#"{"deltaId":"delta-abc123-203-2","turnId":203,"eventId":"abc123-203-2","timestamp":1732557006000,"scope":"world","deltas":[{"op":"push","path":"npcs.npc-vendor-incense.knownFacts","value":"met-player"},{"op":"increment","path":"npcs.npc-vendor-incense.relationship","value":5}]}"#,
 ];
 
 /// A turn of the document as somebody would give it, with its changes.
@@ -107,6 +116,18 @@ fn given(turn: &str, deltas: &[&str]) -> TurnInput {
     turn["deltas"] =
         deltas.iter().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect();
     TurnInput::parse(&turn.to_string()).unwrap()
+}
+
+/// Besides the changes that the document shows, there are those of the scenes.
+#[track_caller]
+fn assert_documented(deltas: &str) {
+    let read = |line: &str| -> Value { serde_json::from_str(line).unwrap() };
+    let lines = deltas.lines().map(read).filter(|line| line["scope"] != "scene");
+    let lines: Vec<Value> = lines.collect();
+    assert_eq!(lines.len(), DELTAS.len());
+    for (line, expected) in lines.iter().zip(DELTAS.map(read)) {
+        assert!(holds(line, &expected), "{line} lacks something of {expected}");
+    }
 }
 
 #[test]
@@ -120,23 +141,19 @@ fn the_examples_of_the_document_are_stored_as_it_shows_them() {
     let turns = text(&store, "turns/turns-0201-current.jsonl");
     assert_eq!(turns.lines().collect::<Vec<_>>(), TURNS);
     let deltas = text(&store, "deltas/deltas-current.jsonl");
-    for (line, expected) in deltas.lines().zip(DELTAS) {
-        let (line, expected) =
-            (serde_json::from_str(line).unwrap(), serde_json::from_str(expected).unwrap());
-        assert!(holds(&line, &expected), "{line} lacks something of {expected}");
-    }
+    assert_documented(&deltas);
 
     let meta: Value = serde_json::from_str(&text(&store, "session.meta.json")).unwrap();
     let expected = json!({
         "sessionId": "session-abc123", "version": "1.0.0", "status": "active",
         "config": {"theme": "cyberpunk", "difficulty": "normal", "seed": 12345, "llmModel": "granite4:latest"},
         "player": {"name": "Protagonist", "characterId": "char-xyz789"},
-        "current": {"turnId": 203, "sceneId": "scene-012", "gameDay": 3, "gameTimeOfDay": "afternoon"},
+        "current": {"turnId": 203, "sceneId": "scene-012", "locationId": "loc-temple-district", "gameDay": 3, "gameTimeOfDay": "afternoon"},
         "files": {
             "worldState": "world.state.json", "playerState": "player.state.json",
-            "currentTurns": "turns/turns-0201-current.jsonl", "currentDeltas": "deltas/deltas-current.jsonl"
+            "currentScene": "scenes/scene-012.json", "currentTurns": "turns/turns-0201-current.jsonl", "currentDeltas": "deltas/deltas-current.jsonl"
         },
-        "stats": {"totalTurns": 203, "totalScenes": 12}
+        "stats": {"totalTurns": 203, "totalScenes": 12, "npcsEncountered": 2}
     });
     assert!(holds(&meta, &expected), "{meta:#}");
     let keys: Vec<&String> = meta.as_object().unwrap().keys().take(11).collect();
@@ -154,6 +171,79 @@ fn the_examples_of_the_document_are_stored_as_it_shows_them() {
         "stats",
     ];
     assert_eq!(keys, documented);
+    assert_eq!(checked(&store, "session-abc123"), []);
+    assert_indexes_true(&store, "session-abc123");
+}
+
+/// A session that begins with scene 11 and goes on as the document shows it has all the files of its tree, and
+/// nothing is wrong with it, before and after it is closed.
+#[test]
+fn a_session_of_the_examples_has_every_file_of_the_tree_and_nothing_is_wrong_with_it() {
+    let store = memory();
+    let mut game = GameWriter::create(Arc::clone(&store), &new_session(), at(0)).unwrap();
+    let eleventh = json!({"sceneId": "scene-011", "type": "travel"});
+    game.start_scene(&NewScene::parse(&eleventh.to_string()).unwrap(), at(1)).unwrap();
+    let quiet = json!({"actor": "player", "deltas": [{"scope": "world", "deltas": [
+        {"op": "increment", "path": "npcs.npc-khaosbyte.relationship", "value": 1}]}]});
+    while game.turn() < 200 {
+        game.append(&TurnInput::parse(&quiet.to_string()).unwrap(), at(2)).unwrap();
+    }
+    game.append(&given(TURNS[0], &DELTAS[..1]), at(5)).unwrap();
+    game.append(&given(TURNS[1], &[]), at(6)).unwrap();
+    game.append(&given(TURNS[2], &DELTAS[1..]), at(7)).unwrap();
+    assert_eq!(checked(&store, "session-abc123"), []);
+    let last = game.state().clone();
+    game.close(at(8)).unwrap();
+    assert_eq!(checked(&store, "session-abc123"), []);
+    assert_true(&store, "session-abc123");
+    let session = Session::open(Arc::clone(&store), &id("session-abc123")).unwrap();
+    let mut there = names(&session, &store);
+    there.sort();
+    let tree = [
+        "deltas/deltas-0001-0100.jsonl",
+        "deltas/deltas-0101-0200.jsonl",
+        "deltas/deltas-current.jsonl",
+        "indexes/delta-index.json",
+        "indexes/event-index.json",
+        "indexes/scene-index.json",
+        "indexes/turn-index.json",
+        "player.state.json",
+        "scenes/scene-011.json",
+        "scenes/scene-012.json",
+        "session.meta.json",
+        "snapshots/snapshot-0000.json",
+        "snapshots/snapshot-0100.json",
+        "snapshots/snapshot-0200.json",
+        "snapshots/snapshot-0201.json",
+        "turns/turns-0001-0100.jsonl",
+        "turns/turns-0101-0200.jsonl",
+        "turns/turns-0201-current.jsonl",
+        "world.state.json",
+    ];
+    assert_eq!(there, tree);
+    assert_documented(&text(&store, "deltas/deltas-current.jsonl"));
+    assert_eq!(text(&store, "turns/turns-0201-current.jsonl").lines().collect::<Vec<_>>(), TURNS);
+    assert!(session.state_at(203).unwrap().state.is_same(&last));
+    let read = |file: &str| -> Value { serde_json::from_str(&text(&store, file)).unwrap() };
+    let scenes = read("indexes/scene-index.json");
+    assert_eq!(scenes["totalScenes"], 2);
+    let scene = |id: &str, kind: &str, range: Value| json!({"sceneId": id, "type": kind, "turnRange": range, "location": ""});
+    let expected = [
+        scene("scene-011", "travel", json!([1, 201])),
+        scene("scene-012", "exploration", json!([202, null])),
+    ];
+    assert_eq!(scenes["scenes"], json!(expected));
+    let events = read("indexes/event-index.json");
+    assert_eq!(events["byType"], json!({"scene_start": 2, "travel": 1, "move": 1, "interact": 1}));
+    let deltas = read("indexes/delta-index.json");
+    assert_eq!(deltas["files"][2]["turnRange"], json!([201, 203]));
+    assert_eq!(read("indexes/turn-index.json")["totalTurns"], 203);
+    let scene = read("scenes/scene-011.json");
+    assert_eq!(
+        (&scene["status"], &scene["time"]["turnRange"]),
+        (&json!("completed"), &json!([1, 201]))
+    );
+    assert_eq!(read("snapshots/snapshot-0201.json")["reason"], "scene_end");
 }
 
 #[test]

@@ -7,10 +7,12 @@ use everturn::game::{
     restore, resume, retain, rewind, trash, unarchive,
 };
 use everturn::store::{Store, StoreError};
+use serde_json::json;
 
 use super::metadata::{assert_indexes_true, assert_true};
 use super::support::{
-    assert_states, at, files, game, id, names, now, path, played, program, put, stores, turn,
+    assert_states, at, checked, document, files, game, id, memory, names, now, path, played,
+    program, put, stores, turn,
 };
 
 const NAME: &str = "session-abc123";
@@ -83,6 +85,30 @@ fn a_snapshot_of_the_end_of_a_scene_stays_one_when_the_session_rests() {
         assert_eq!(last.reason.unwrap().as_str(), "scene_end");
         assert_true(&store, NAME);
     }
+}
+
+#[test]
+fn a_snapshot_that_is_taken_again_keeps_its_reason_and_what_it_sums_up() {
+    let store = memory();
+    let mut game = game(&store, NAME);
+    game.snapshot(at(1)).unwrap();
+    game.start_scene(&everturn::game::NewScene::new("social"), at(1)).unwrap();
+    game.append(&turn(2), at(2)).unwrap();
+    game.end_scene(&everturn::game::SceneEnd::default(), at(3)).unwrap();
+    let read = |file: &str| document(&store, NAME, &format!("snapshots/{file}.json"));
+    let (start, end) = (read("snapshot-0000"), read("snapshot-0003"));
+    assert_eq!((&start["reason"], &end["reason"]), (&json!("initial"), &json!("scene_end")));
+    game.snapshot(at(4)).unwrap();
+    assert_eq!(game.snapshot(at(5)).unwrap(), "snapshot-0003");
+    let again = read("snapshot-0003");
+    assert_eq!(again["reason"], end["reason"]);
+    assert_eq!(again["deltaAggregation"], end["deltaAggregation"]);
+    assert_eq!(end["deltaAggregation"]["turnRange"], json!([1, 3]));
+    game.close(at(6)).unwrap();
+    assert_true(&store, NAME);
+    assert_eq!(checked(&store, NAME), []);
+    let index = document(&store, NAME, "indexes/delta-index.json");
+    assert_eq!(index["snapshots"].as_array().unwrap().len(), 2);
 }
 
 #[test]

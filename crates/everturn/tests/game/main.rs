@@ -20,6 +20,7 @@ mod migrate;
 mod model;
 mod program;
 mod repair;
+mod scenes;
 mod support;
 mod trash;
 mod turns;

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use everturn::game::{GameWriter, Session};
+use everturn::game::{Branching, GameWriter, Session, fork};
 use everturn::store::{Durability, Step, Store};
 use everturn::tree::Tree;
+use serde_json::json;
 
-use super::support::{Files, at, files, id, names, path};
+use super::support::{Files, at, document, files, given, id, memory, names, new_session, path};
 
 /// Counts everything again from the logs and compares it with the metadata.
 #[track_caller]
@@ -71,6 +72,10 @@ pub(crate) fn assert_true(store: &Arc<dyn Store>, name: &str) {
     let state = session.state_at(turn).unwrap().state;
     let file = state.scene.string_at(&["sceneId"]).map(|id| format!("scenes/{id}.json"));
     assert_eq!(word(&["files", "currentScene"]), file);
+    let characters = state.world.len_at(&["npcs"]).unwrap_or(0);
+    assert_eq!(number(&["stats", "npcsEncountered"]), characters as u64);
+    let place = state.player.at(&["location", "id"]).unwrap_or_else(Tree::null);
+    assert_eq!(text(&["current", "locationId"]), place.to_line());
     let current = word(&["files", "currentTurns"]).unwrap();
     let next = format!("turns/turns-{:04}-current.jsonl", turn + 1);
     assert!(files.contains(&current) || current == next, "{current}");
@@ -97,4 +102,24 @@ pub(crate) fn assert_indexes_true(store: &Arc<dyn Store>, name: &str) {
         files.values().map(|bytes| String::from_utf8(bytes.clone()).unwrap()).collect()
     };
     assert_eq!(text(&found), text(&read()));
+}
+
+#[test]
+fn characters_and_the_place_are_counted_from_the_start() {
+    let store = memory();
+    let mut new = new_session("session-abc123");
+    new.world = Some(Tree::parse(r#"{"npcs": {"luna": {}, "monk": {}}}"#).unwrap());
+    let mut game = GameWriter::create(Arc::clone(&store), &new, at(0)).unwrap();
+    assert_true(&store, "session-abc123");
+    let meta = document(&store, "session-abc123", "session.meta.json");
+    assert_eq!(
+        (&meta["stats"]["npcsEncountered"], &meta["current"]["locationId"]),
+        (&json!(2), &json!("loc-1"))
+    );
+    game.append(&given(&json!({"actor": "gm"})), at(1)).unwrap();
+    game.close(at(2)).unwrap();
+    assert_true(&store, "session-abc123");
+    let how = Branching::new(id("fork-1"), 1);
+    fork(&store, &id("session-abc123"), &how, at(3), &mut |_| {}).unwrap();
+    assert_true(&store, "fork-1");
 }

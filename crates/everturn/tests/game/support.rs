@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use everturn::check::Watch;
 use everturn::disk::Kind;
 use everturn::disk::sim::SimDisk;
-use everturn::game::{GameWriter, NewSession, Session, State, TurnInput};
+use everturn::finding::Finding;
+use everturn::game::{GameWriter, NewSession, Session, State, TurnInput, check_session};
 use everturn::names::{FilePath, SessionId};
 use everturn::store::{
     Durability, Expect, FileStore, Holder, MemoryStore, Options, Secrecy, Step, Store, StoreError,
@@ -116,6 +118,36 @@ pub(crate) fn put(store: &Arc<dyn Store>, file: &str, bytes: &[u8]) {
     let step = Step::Replace { file, expect, bytes, secrecy };
     writer.commit(vec![step], Durability::Synced).unwrap();
     writer.release().unwrap();
+}
+
+/// What a check has found.
+#[derive(Default)]
+struct Noted(Vec<Finding>);
+
+impl Watch for Noted {
+    fn finding(&mut self, finding: Finding) {
+        self.0.push(finding);
+    }
+
+    fn file(&mut self, _file: &FilePath) {}
+}
+
+/// What the check of a session finds.
+pub(crate) fn checked(store: &Arc<dyn Store>, name: &str) -> Vec<Finding> {
+    let mut noted = Noted::default();
+    check_session(store, &id(name), &mut noted).unwrap();
+    noted.0
+}
+
+/// A document of a session that is active.
+pub(crate) fn document(store: &Arc<dyn Store>, name: &str, file: &str) -> serde_json::Value {
+    let path = path(&format!("sessions/active/{name}/{file}"));
+    serde_json::from_slice(&store.read(&path, 0..u64::MAX).unwrap()).unwrap()
+}
+
+/// A turn that is given as JSON.
+pub(crate) fn given(turn: &serde_json::Value) -> TurnInput {
+    TurnInput::parse(&turn.to_string()).unwrap()
 }
 
 /// A session with so many turns, given back, and the state after each of them.

@@ -8,8 +8,12 @@ use everturn::disk::{Listing, Stat};
 use everturn::game::{GameWriter, Session, State, TurnInput};
 use everturn::names::FilePath;
 use everturn::store::{Store, StoreError, Writer};
+use everturn::tree::Tree;
+use serde_json::{Value, json};
 
-use super::support::{at, game, id, memory, now, turn};
+use super::support::{
+    at, checked, document, files, game, given, id, memory, new_session, now, turn,
+};
 
 #[test]
 fn the_state_at_every_turn_is_what_it_was_then() {
@@ -118,5 +122,151 @@ fn metadata_that_do_not_say_where_the_session_stands_are_not_written_over() {
         assert!(GameWriter::open(Arc::clone(&store), &id("session-abc123")).is_err(), "{damaged}");
         let path = super::support::path(file);
         assert_eq!(store.read(&path, 0..99).unwrap(), damaged.as_bytes());
+    }
+}
+
+fn changing(scope: &str, deltas: &Value) -> TurnInput {
+    given(&json!({"actor": "gm", "deltas": [{"scope": scope, "deltas": deltas}]}))
+}
+
+fn reason(error: &dyn std::error::Error) -> String {
+    let source = error.source().map(|source| format!(": {source}")).unwrap_or_default();
+    format!("{error}{source}")
+}
+
+#[test]
+fn what_no_session_could_keep_is_refused_and_nothing_changes() {
+    let store = memory();
+    let mut game = game(&store, "session-abc123");
+    let cases = [
+        ("world", json!([{"op": "delete", "path": []}]), "delete at the whole state"),
+        ("world", json!([{"op": "set", "path": [], "value": 5}]), "is a number, not an object"),
+        ("player", json!([{"op": "set", "path": [], "value": null}]), "is null, not an object"),
+        ("npcs", json!([{"op": "set", "path": "a", "value": 1}]), "world, player and scene"),
+        ("world", json!([{"op": "delete", "path": "lastUpdated"}]), "lastUpdated says when"),
+        ("player", json!([{"op": "set", "path": "lastUpdated.a", "value": 1}]), "lastUpdated"),
+    ];
+    let before = (files(&store), game.state().clone());
+    for (scope, deltas, expect) in &cases {
+        let first = json!({"op": "set", "path": "fine", "value": true});
+        let groups =
+            json!([{"scope": "world", "deltas": [first]}, {"scope": scope, "deltas": deltas}]);
+        let turn = given(&json!({"actor": "gm", "deltas": groups}));
+        let error = reason(&game.append(&turn, at(1)).unwrap_err());
+        assert!(error.contains(expect), "{error} lacks {expect}");
+        assert!(game.state().is_same(&before.1), "{error}");
+    }
+    for (turn, expect) in [
+        (json!({"actor": "gm", "events": [{"type": "move", "eventId": 7}]}), "abc123-1-1, not 7"),
+        (
+            json!({"actor": "gm", "deltas": [{"scope": "world", "turnId": 9, "deltas": []}]}),
+            "not 9",
+        ),
+        (json!({"actor": "gm", "sceneId": "../../x"}), "../../x"),
+        (json!({"actor": "gm", "sceneId": "scene-999"}), "everturn scene start --id scene-999"),
+        (
+            json!({"actor": "gm", "stateChanges": [{"type": "scene_start", "sceneId": 5}]}),
+            "sceneId",
+        ),
+        (json!({"actor": "gm", "events": [{"type": "scene_start", "sceneId": "../up"}]}), "../up"),
+    ] {
+        let error = reason(&game.append(&given(&turn), at(1)).unwrap_err());
+        assert!(error.contains(expect), "{error} lacks {expect}");
+        assert!(game.state().is_same(&before.1), "{error}");
+    }
+    assert!(files(&store) == before.0);
+    assert_eq!(game.append(&turn(1), at(2)).unwrap().turn, 1);
+}
+
+#[test]
+fn the_time_of_a_file_is_no_part_of_the_state() {
+    let store = memory();
+    let mut new = new_session("session-abc123");
+    new.world = Some(Tree::parse(r#"{"lastUpdated": "long ago", "gate": "open"}"#).unwrap());
+    let mut game = GameWriter::create(Arc::clone(&store), &new, now()).unwrap();
+    assert!(game.state().world.at(&["lastUpdated"]).is_none());
+    game.close(at(1)).unwrap();
+    game = GameWriter::open(Arc::clone(&store), &id("session-abc123")).unwrap();
+    let whole = json!([{"op": "set", "path": [], "value": {"lastUpdated": 1, "gate": "shut"}}]);
+    game.append(&changing("world", &whole), at(2)).unwrap();
+    game.close(at(3)).unwrap();
+    let line = lines(&store, "deltas/deltas-current.jsonl");
+    assert!(!line[0].contains("lastUpdated"), "{}", line[0]);
+    let file = document(&store, "session-abc123", "world.state.json");
+    assert_eq!((&file["gate"], &file["lastUpdated"]), (&json!("shut"), &json!(at(3).to_string())));
+    assert_eq!(checked(&store, "session-abc123"), []);
+}
+
+fn lines(store: &Arc<dyn Store>, file: &str) -> Vec<String> {
+    let path = super::support::path(&format!("sessions/active/session-abc123/{file}"));
+    let text = String::from_utf8(store.read(&path, 0..u64::MAX).unwrap()).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn fields_that_nobody_knows_are_kept_in_changes_too() {
+    let store = memory();
+    let mut game = game(&store, "session-abc123");
+    let deltas = json!([
+        {"op": "set", "path": "gate", "value": 1, "why": {"roll": [1, 2.50]}},
+        {"op": "push", "path": "npcs.luna.facts", "value": "x", "why": "told"},
+    ]);
+    let group = json!({"scope": "world", "cause": "storm", "timestamp": 5, "deltas": deltas});
+    game.append(&given(&json!({"actor": "gm", "deltas": [group]})), at(1)).unwrap();
+    game.undo(1, at(2)).unwrap();
+    game.release().unwrap();
+    let stored = lines(&store, "deltas/deltas-current.jsonl");
+    let line: Value = serde_json::from_str(&stored[0]).unwrap();
+    assert_eq!((&line["cause"], &line["timestamp"]), (&json!("storm"), &json!(5)));
+    assert_eq!(line["deltas"][0]["why"], json!({"roll": [1, 2.50]}));
+    assert_eq!(line["deltas"][1]["why"], "told");
+    assert!(!stored[1].contains("why"), "{}", stored[1]);
+    let session = Session::open(Arc::clone(&store), &id("session-abc123")).unwrap();
+    let change = session.changes(1, 1).unwrap().next().unwrap().unwrap();
+    assert_eq!(change.group.deltas[1].extra[0].1.to_line(), "\"told\"");
+    assert_eq!(checked(&store, "session-abc123"), []);
+}
+
+/// The names of the logs are the same whether one process has written all turns, or each its own.
+#[test]
+fn files_are_full_at_the_same_turns_whoever_writes_them() {
+    let names = |alone: bool| {
+        let store = memory();
+        let mut game = game(&store, "session-abc123");
+        for number in 1..=330 {
+            let quiet = given(&json!({"actor": "gm"}));
+            let loud = json!([{"op": "increment", "path": "clock", "value": 1}]);
+            let turn =
+                if number == 131 || number == 135 { changing("world", &loud) } else { quiet };
+            game.append(&turn, at(number)).unwrap();
+            if alone && number > 120 {
+                game.release().unwrap();
+                game = GameWriter::open(Arc::clone(&store), &id("session-abc123")).unwrap();
+            }
+        }
+        game.release().unwrap();
+        let session = Session::open(Arc::clone(&store), &id("session-abc123")).unwrap();
+        assert_eq!(checked(&store, "session-abc123"), []);
+        super::support::names(&session, &store)
+    };
+    let together = names(false);
+    assert!(together.contains(&"deltas/deltas-0101-0200.jsonl".to_owned()), "{together:?}");
+    assert_eq!(names(true), together);
+}
+
+#[test]
+fn the_time_in_the_game_goes_on_from_one_writer_to_the_next() {
+    let store = memory();
+    let mut game = game(&store, "session-abc123");
+    let time = json!({"day": 3, "timeOfDay": "noon", "hour": 12, "moon": "new"});
+    game.append(&given(&json!({"actor": "gm", "gameTime": time})), at(1)).unwrap();
+    for number in 2..4 {
+        game.release().unwrap();
+        game = GameWriter::open(Arc::clone(&store), &id("session-abc123")).unwrap();
+        game.append(&given(&json!({"actor": "gm"})), at(number)).unwrap();
+    }
+    for line in lines(&store, "turns/turns-0001-current.jsonl") {
+        let turn: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(turn["gameTime"], time);
     }
 }

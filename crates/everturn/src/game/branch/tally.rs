@@ -3,10 +3,12 @@
 use crate::game::changes::Change;
 use crate::game::error::GameError;
 use crate::game::meta::Meta;
+use crate::game::scenes::{begun, is_start};
 use crate::game::session::Session;
-use crate::game::state::{Scope, State};
+use crate::game::state::State;
+use crate::game::survey::Runs;
 use crate::game::turn::Turn;
-use crate::game::writer::turns::{LONGEST_PAUSE, touches};
+use crate::game::writer::turns::LONGEST_PAUSE;
 use crate::tree::Tree;
 
 /// The sums over the turns of a session, up to one of them.
@@ -14,7 +16,8 @@ use crate::tree::Tree;
 pub(crate) struct Tally {
     turns: u64,
     events: u64,
-    scenes: u64,
+    /// The turns in which scenes begin.
+    scenes: Runs,
     conflicts: u64,
     play_time: u64,
     last_time: Option<i64>,
@@ -22,9 +25,6 @@ pub(crate) struct Tally {
     game_time: Option<Tree>,
     deltas: u64,
     deltas_since: u64,
-    /// Whether any change has reached the characters, or the place where the player is.
-    npcs: bool,
-    place: bool,
 }
 
 impl Tally {
@@ -45,8 +45,10 @@ impl Tally {
         self.turns += 1;
         for event in turn.events().iter() {
             self.events += 1;
-            self.scenes += u64::from(event.kind == "scene_start");
             self.conflicts += u64::from(event.kind == "conflict_end");
+        }
+        if turn.events().iter().any(is_start) {
+            self.scenes.insert(turn.turn, 1);
         }
         let gap = match (self.last_time, turn.time) {
             (Some(last), Some(time)) => time.saturating_sub(last),
@@ -66,9 +68,9 @@ impl Tally {
         if change.turn > snapshot {
             self.deltas_since += count;
         }
-        let changes = std::slice::from_ref(change);
-        self.npcs |= touches(changes, Scope::World, "npcs", 2);
-        self.place |= touches(changes, Scope::Player, "location", 2);
+        if begun(change).is_some() {
+            self.scenes.insert(change.turn, 1);
+        }
     }
 
     /// Writes the sums into the metadata of a session that stands at `turn`, with this state.
@@ -76,8 +78,8 @@ impl Tally {
         meta.put(&["current", "turnId"], &turn);
         meta.put(&["current", "sceneId"], &self.scene);
         let null = Tree::null;
-        let place = state.player.at(&["location", "id"]).filter(|_| self.place);
-        meta.put_tree(&["current", "locationId"], place.unwrap_or_else(null));
+        meta.note_place(state);
+        meta.note_characters(state);
         for (field, key) in [("gameDay", "day"), ("gameTimeOfDay", "timeOfDay")] {
             let part = self.game_time.as_ref().and_then(|time| time.at(&[key]));
             meta.put_tree(&["current", field], part.unwrap_or_else(null));
@@ -85,13 +87,11 @@ impl Tally {
         meta.put(&["deltaStats", "totalDeltas"], &self.deltas);
         meta.put(&["deltaStats", "deltasSinceSnapshot"], &self.deltas_since);
         meta.put(&["stats", "totalTurns"], &self.turns);
-        meta.put(&["stats", "totalScenes"], &self.scenes);
+        meta.put(&["stats", "totalScenes"], &self.scenes.sum(0, u64::MAX));
         meta.put(&["stats", "totalEvents"], &self.events);
         meta.put(&["stats", "playTimeMs"], &self.play_time);
         meta.put(&["stats", "playTimeMinutes"], &(self.play_time / 60_000));
         meta.put(&["stats", "conflictsResolved"], &self.conflicts);
-        let npcs = state.world.len_at(&["npcs"]).filter(|_| self.npcs).unwrap_or(0);
-        meta.put(&["stats", "npcsEncountered"], &npcs);
         meta.put(&["stats", "lastTurnTime"], &self.last_time);
     }
 }

@@ -42,6 +42,13 @@ impl Scenes {
         }
     }
 
+    /// Ends the newest scene that goes on.
+    pub(super) fn end_newest(&mut self, turn: u64) {
+        if let Some(scene) = self.scenes.find(|scene| scene.last.is_none()) {
+            scene.last = Some(turn.max(scene.first));
+        }
+    }
+
     pub(super) fn write(&self, page: &mut Page, through: u64) {
         page.plain("totalScenes", self.scenes.total());
         page.plain("throughTurn", through);

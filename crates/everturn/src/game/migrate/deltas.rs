@@ -48,7 +48,7 @@ pub(super) fn read(
         let event = element.string_at(&["eventId"]).and_then(|event| events.get(&event).cloned());
         let number = changes.len() + 1;
         let id = format!("delta-{}-{turn}-{number}", short(id.as_str()));
-        changes.push(Change { id, turn, event, time: Some(time), group });
+        changes.push(Change { id, turn, event, time: Some(time), group, extra: Vec::new() });
     }
     (!changes.is_empty()).then_some(changes)
 }

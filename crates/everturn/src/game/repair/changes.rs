@@ -209,7 +209,8 @@ impl Walk<'_> {
                 continue;
             }
             let id = self.free_id(turn);
-            let change = Change { id, turn, event: None, time: self.time, group };
+            let change =
+                Change { id, turn, event: None, time: self.time, group, extra: Vec::new() };
             let mut text = String::new();
             change.write(Form::Documented, "", &mut text);
             let open = text.trim_end().strip_suffix('}').unwrap_or_default();

@@ -10,6 +10,7 @@ use crate::game::error::GameError;
 use crate::game::form::Form;
 use crate::game::log::{Line, Piece, Rows};
 use crate::game::names::{Document, Log, LogFile, SnapshotFile};
+use crate::game::scenes::begun;
 use crate::game::state::{Scope, State};
 use crate::names::FilePath;
 use crate::tree::Tree;
@@ -222,6 +223,9 @@ impl Survey<'_> {
         recount.deltas += u64::from(count);
         recount.deltas_by_turn.add(change.turn, count);
         recount.last_change = recount.last_change.max(change.turn);
+        if begun(change).is_some() {
+            recount.scene_starts.insert(change.turn, 1);
+        }
     }
 
     fn change_id(&mut self, track: &mut Track, change: &Change, line: &Line, path: &FilePath) {

@@ -9,6 +9,7 @@ use crate::game::error::GameError;
 use crate::game::form::Form;
 use crate::game::log::{Line, Piece, Rows};
 use crate::game::names::{Log, LogFile};
+use crate::game::scenes::is_start;
 use crate::game::turn::{Event, OWN, Turn};
 use crate::game::writer::LONGEST_PAUSE;
 use crate::names::FilePath;
@@ -292,13 +293,11 @@ impl Survey<'_> {
     fn count_events(&mut self, events: &[Event], turn: u64) {
         let recount = &mut self.facts.recount;
         recount.events += events.len() as u64;
-        for event in events {
-            match event.kind.as_str() {
-                "scene_start" => recount.scene_starts.add(turn, 1),
-                "conflict_end" => recount.conflicts += 1,
-                _ => {}
-            }
+        if events.iter().any(is_start) {
+            recount.scene_starts.insert(turn, 1);
         }
+        recount.conflicts +=
+            events.iter().filter(|event| event.kind == "conflict_end").count() as u64;
     }
 
     /// What the metadata have about all turns.

@@ -22,14 +22,16 @@ impl GameWriter {
         new: &NewSession,
         now: Timestamp,
     ) -> Result<GameWriter, GameError> {
-        let state = new.state()?;
+        let state = new.state()?.unstamped();
         // The archive of the session must have a name, too.
         crate::game::names::archive(&new.id)?;
         let writer = lock(&store, &new.id)?;
         if let Some(status) = find(&store, &new.id)? {
             return Err(GameError::Taken { id: new.id.clone(), place: status.session(&new.id) });
         }
-        let meta = Meta::new(new, now);
+        let mut meta = Meta::new(new, now);
+        meta.note_characters(&state);
+        meta.note_place(&state);
         let dir = Status::Active.session(&new.id);
         let session = Session::new(store, &new.id, Status::Active, dir, Form::Documented);
         let start = Tape { first: 1, bytes: 0 };

@@ -2,16 +2,18 @@
 
 use super::GameWriter;
 use super::turns::replace;
-use crate::delta::Op;
+use crate::delta::{Delta, Op};
 use crate::game::changes::Change;
 use crate::game::error::GameError;
 use crate::game::indexes::{EventFacts, GroupFacts, IndexKind, Indexes, TurnFacts};
 use crate::game::names::{Log, LogFile, below};
+use crate::game::scenes::{begun, is_start};
 use crate::game::session::Session;
 use crate::game::state::Scope;
 use crate::game::turn::Event;
 use crate::names::FilePath;
 use crate::store::{Step, StoreError};
+use crate::tree::Tree;
 
 /// Where the indexes of a session are.
 pub(crate) fn index_path(session: &FilePath, kind: IndexKind) -> FilePath {
@@ -23,14 +25,21 @@ fn name(path: &FilePath) -> String {
     path.name().map(|name| name.to_string()).unwrap_or_default()
 }
 
-/// Adds what a turn and its changes have brought.
-pub(crate) fn add_facts(
-    indexes: &mut Indexes,
-    turn: u64,
-    place: (&str, u64, u64),
-    events: &[Event],
-) {
-    let facts: Vec<EventFacts<'_>> = events
+/// A turn with its changes, and where its line is.
+pub(crate) struct Indexed<'a> {
+    pub(crate) turn: u64,
+    /// The name of the file, the line in it counted from 0, and where that starts.
+    pub(crate) place: (&'a str, u64, u64),
+    pub(crate) events: &'a [Event],
+    /// The changes, each with the name of its file.
+    pub(crate) changes: &'a [(&'a Change, &'a str)],
+    pub(crate) scene: Option<&'a str>,
+}
+
+/// Adds what a turn and its changes have brought; it may begin or end a scene.
+pub(crate) fn add_turn(indexes: &mut Indexes, row: &Indexed<'_>) {
+    let facts: Vec<EventFacts<'_>> = row
+        .events
         .iter()
         .map(|event| EventFacts {
             id: &event.id,
@@ -39,39 +48,39 @@ pub(crate) fn add_facts(
             significant: event.is_significant(),
         })
         .collect();
-    let (file, line, offset) = place;
+    let (turn, (file, line, offset)) = (row.turn, row.place);
     indexes.add_turn(&TurnFacts { turn, file, line, offset, events: &facts });
-}
-
-/// Adds a line of changes, which may begin or end a scene.
-pub(crate) fn add_change(indexes: &mut Indexes, change: &Change, file: &str, scene: Option<&str>) {
-    let ops: Vec<&str> = change.group.deltas.iter().map(|delta| delta.op.as_str()).collect();
-    let (turn, scope) = (change.turn, change.group.scope.as_str());
-    indexes.add_group(&GroupFacts { turn, file, scope, ops: &ops });
-    if change.group.scope != Scope::Scene {
-        return;
+    for (change, file) in row.changes {
+        let ops: Vec<&str> = change.group.deltas.iter().map(|delta| delta.op.as_str()).collect();
+        let scope = change.group.scope.as_str();
+        indexes.add_group(&GroupFacts { turn: change.turn, file, scope, ops: &ops });
     }
-    for delta in change.group.deltas.iter().filter(|delta| delta.op == Op::Set) {
-        let Some(value) = &delta.value else { continue };
-        let segments = delta.path.segments();
-        if segments.is_empty() {
-            let begun = value.text_at(&["time", "turnRange", "0"]);
-            // A scene that comes back because a turn was taken back does not begin again.
-            let begins = begun.is_none_or(|begun| begun == turn.to_string());
-            if value.is_null() || !begins {
-                continue;
-            }
-            let text = |path: &[&str]| value.string_at(path).unwrap_or_default();
-            let place = text(&["location", "id"]);
-            indexes.start_scene(&text(&["sceneId"]), &text(&["type"]), turn, &place);
-        } else if segments.len() == 1
-            && segments.first().is_some_and(|key| &**key == "status")
-            && value.to_line() == "\"completed\""
-            && let Some(scene) = scene
-        {
-            indexes.end_scene(scene, turn);
+    let scene = row.changes.iter().rev().find_map(|(change, _)| begun(change));
+    if row.changes.iter().any(|(change, _)| ends_scene(change)) {
+        match (scene, row.scene) {
+            // The turn belongs to the scene that it begins, and the one before it is over.
+            (Some(_), _) => indexes.end_newest_scene(turn),
+            (None, Some(scene)) => indexes.end_scene(scene, turn),
+            (None, None) => {}
         }
     }
+    if let Some(scene) = scene {
+        let text = |path: &[&str]| scene.string_at(path).unwrap_or_default();
+        let place = text(&["location", "id"]);
+        indexes.start_scene(&text(&["sceneId"]), &text(&["type"]), turn, &place);
+    } else if row.events.iter().any(is_start) {
+        indexes.start_scene(row.scene.unwrap_or_default(), "", turn, "");
+    }
+}
+
+/// Whether a change says that the scene is over.
+pub(super) fn ends_scene(change: &Change) -> bool {
+    let ends = |delta: &Delta| {
+        let is_status = matches!(delta.path.segments(), [key] if &**key == "status");
+        let value = delta.value.as_ref().map(Tree::to_line);
+        delta.op == Op::Set && is_status && value.as_deref() == Some("\"completed\"")
+    };
+    change.group.scope == Scope::Scene && change.group.deltas.iter().any(ends)
 }
 
 /// Reads the indexes of a session, as far as they go; nothing if they are missing or of no use.
@@ -95,12 +104,20 @@ pub(crate) fn catch_up(session: &Session, indexes: &mut Indexes) -> Result<(), G
     let mut turns = session.turns(first, session.turn)?;
     while let Some(row) = turns.next_line() {
         let (turn, path, line) = row?;
-        let place = (name(&path), line.line.saturating_sub(1), line.offset);
-        add_facts(indexes, turn.turn, (&place.0, place.1, place.2), &turn.events());
+        let mut made = Vec::new();
         while let Some((change, path, _)) = next.take_if(|(change, ..)| change.turn <= turn.turn) {
-            add_change(indexes, &change, &name(&path), turn.scene.as_deref());
+            made.push((change, name(&path)));
             next = changes.next_line().transpose()?;
         }
+        let made: Vec<_> = made.iter().map(|(change, file)| (change, file.as_str())).collect();
+        let row = Indexed {
+            turn: turn.turn,
+            place: (&name(&path), line.line.saturating_sub(1), line.offset),
+            events: &turn.events(),
+            changes: &made,
+            scene: turn.scene.as_deref(),
+        };
+        add_turn(indexes, &row);
     }
     Ok(())
 }
@@ -174,11 +191,10 @@ impl GameWriter {
         let Some(indexes) = &mut self.indexes else { return };
         let (turns, deltas) = firsts;
         let file = LogFile::current(Log::Turns, turns).render(Log::Turns);
-        add_facts(indexes, turn, (&file, turn - turns, offset), events);
         let delta_file = LogFile::current(Log::Deltas, deltas).render(Log::Deltas);
-        for change in changes {
-            add_change(indexes, change, &delta_file, scene);
-        }
+        let changes: Vec<_> = changes.iter().map(|change| (change, delta_file.as_str())).collect();
+        let place = (file.as_str(), turn - turns, offset);
+        add_turn(indexes, &Indexed { turn, place, events, changes: &changes, scene });
         if self.turns.first > turns {
             indexes.rename_turns(&file, &LogFile::closed(turns, turn).render(Log::Turns));
         }

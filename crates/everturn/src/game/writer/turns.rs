@@ -2,40 +2,76 @@
 
 use jiff::Timestamp;
 
+use super::indexing::ends_scene;
+use super::scenes::id_of;
+use super::upkeep::write_states;
 use super::{Appended, BYTES_PER_FILE, GameWriter, TURNS_PER_FILE, Tape};
-use crate::delta::{Delta, Op, Path};
+use crate::delta::{Delta, DeltaError, Op, Path};
 use crate::document::Style;
 use crate::finding::Finding;
 use crate::game::changes::{Change, Group};
 use crate::game::error::GameError;
 use crate::game::form::Form;
 use crate::game::meta::stamp;
-use crate::game::names::{Document, Log, LogFile, scene_file, short};
-use crate::game::state::{Scope, State};
+use crate::game::names::{Document, Log, LogFile, scene_file, scene_path, short};
+use crate::game::scenes::{begun, is_start};
+use crate::game::state::{STAMP, Scope, State, unstamped};
 use crate::game::turn::{Event, TurnInput, TurnLine};
 use crate::names::{FilePath, SceneId};
 use crate::store::{At, Expect, Secrecy, Step};
-use crate::tree::Tree;
+use crate::tree::{Kind, Tree};
 
 /// Gaps between turns that count as time played, in milliseconds.
 pub(crate) const LONGEST_PAUSE: i64 = 30 * 60 * 1000;
 
+/// Where a turn comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::game) enum Source {
+    /// Somebody has given it.
+    Given,
+    /// It takes back others, and may bring back a scene.
+    Undo,
+}
+
+/// A turn that was looked at, and whose changes are applied.
+struct Draft {
+    turn: u64,
+    time: i64,
+    /// The ids of its events.
+    events: Vec<String>,
+    changes: Vec<Change>,
+    /// The scenes that it leaves, as they are then.
+    left: Vec<Tree>,
+    /// Whether another scene is there than before.
+    moved: bool,
+}
+
 impl GameWriter {
     /// Stores a turn: all of it or, if anything is wrong with it, nothing.
+    ///
+    /// A turn that says that a scene begins or ends gets the changes for it, unless it has them itself.
     pub fn append(&mut self, input: &TurnInput, now: Timestamp) -> Result<Appended, GameError> {
-        let turn = self.session.turn + 1;
-        if let Some(given) = input.turn.filter(|given| *given != turn) {
-            return Err(GameError::input(format!("the next turn is {turn}, not {given}")));
-        }
-        let events = self.event_ids(input, turn)?;
-        let time = input.time.unwrap_or_else(|| now.as_millisecond());
-        let mut changes = self.changes(input, turn, time, &events)?;
-        self.apply(&mut changes)?;
+        let input = self.with_scenes(input)?;
+        self.append_from(Source::Given, &input, now)
+    }
+
+    pub(in crate::game) fn append_from(
+        &mut self,
+        source: Source,
+        input: &TurnInput,
+        now: Timestamp,
+    ) -> Result<Appended, GameError> {
+        let draft = self.draft(source, input, now)?;
         let before = (self.meta.clone(), self.turns, self.deltas);
-        match self.store_turn(input, turn, time, &events, &changes, now) {
+        match self.store_turn(input, &draft, now) {
             Ok((offset, findings)) => {
+                let Draft { turn, time, events, changes, .. } = draft;
                 let rotated = self.turns.first > turn || self.deltas.first > turn;
                 self.session.turn = turn;
+                if draft.moved {
+                    self.state_turn = turn;
+                    self.session.meta = Some(self.meta.clone());
+                }
                 self.last_time = Some(time);
                 if let Some(time) = &input.game_time {
                     self.game_time = time.clone();
@@ -47,9 +83,10 @@ impl GameWriter {
                 let happened: Vec<Event> =
                     input.events.iter().zip(&appended.events).map(named).collect();
                 let firsts = (before.1.first, before.2.first);
-                let scene = input.scene.clone().or_else(|| self.meta.text(&["current", "sceneId"]));
+                let scene = self.meta.text(&["current", "sceneId"]);
                 self.index_turn(turn, offset, firsts, &happened, &changes, scene.as_deref());
-                match self.keep_up(&happened, rotated, now) {
+                let scene_ended = changes.iter().any(ends_scene);
+                match self.keep_up(&happened, scene_ended, rotated, now) {
                     Ok(snapshot) => appended.snapshot = snapshot,
                     Err(error) => appended.overdue = Some(error),
                 }
@@ -57,10 +94,36 @@ impl GameWriter {
             }
             Err(error) => {
                 (self.meta, self.turns, self.deltas) = before;
-                self.take_back(&changes)?;
+                self.take_back(&draft.changes)?;
                 Err(error)
             }
         }
+    }
+
+    /// Looks at a turn and applies its changes; if anything is wrong with it, nothing is changed.
+    fn draft(
+        &mut self,
+        source: Source,
+        input: &TurnInput,
+        now: Timestamp,
+    ) -> Result<Draft, GameError> {
+        let turn = self.session.turn + 1;
+        let mut given = input.groups.iter().filter_map(|group| group.turn).chain(input.turn);
+        if let Some(given) = given.find(|given| *given != turn) {
+            return Err(GameError::input(format!("the next turn is {turn}, not {given}")));
+        }
+        let events = self.event_ids(input, turn)?;
+        let time = input.time.unwrap_or_else(|| now.as_millisecond());
+        let mut changes = self.changes(input, turn, time, &events)?;
+        let before = id_of(&self.state.scene);
+        let left = self.apply(&mut changes)?;
+        let after = id_of(&self.state.scene);
+        let moved = before != after;
+        if let Err(error) = self.check_scenes(source, input, before.as_deref(), &changes) {
+            self.take_back(&changes)?;
+            return Err(error);
+        }
+        Ok(Draft { turn, time, events, changes, left, moved })
     }
 
     /// The ids of the turn's events; ids that were given must be the same.
@@ -69,8 +132,11 @@ impl GameWriter {
         let mut ids = Vec::new();
         for (number, event) in (1..).zip(&input.events) {
             let id = format!("{session}-{turn}-{number}");
-            if let Some(given) = event.string_at(&["eventId"]).filter(|given| *given != id) {
-                return Err(GameError::input(format!("event {number} is {id}, not {given:?}")));
+            let given = event.at(&["eventId"]).filter(|given| !given.is_null());
+            let wrong = |given: &Tree| given.string_at::<&str>(&[]).as_ref() != Some(&id);
+            if let Some(given) = given.filter(wrong) {
+                let given = given.to_line();
+                return Err(GameError::input(format!("event {number} is {id}, not {given}")));
             }
             ids.push(id);
         }
@@ -121,45 +187,113 @@ impl GameWriter {
                 }
                 (None, None) => events.first().cloned(),
             };
-            let group = self.placed(&given.group);
-            changes.push(Change { id, turn, event, time: Some(time), group });
+            let (group, extra) = (self.placed(&given.group), given.extra.clone());
+            let time = Some(given.time.unwrap_or(time));
+            changes.push(Change { id, turn, event, time, group, extra });
         }
+        self.check_changes(&changes)?;
         Ok(changes)
     }
 
-    /// Where a group belongs in this form: the program keeps its scene inside the world.
-    fn placed(&self, group: &Group) -> Group {
-        if self.session.form == Form::Documented || group.scope != Scope::Scene {
-            return group.clone();
+    /// Changes that cannot be made whatever the state is.
+    fn check_changes(&self, changes: &[Change]) -> Result<(), GameError> {
+        let groups = changes.iter().map(|change| &change.group);
+        let deltas = groups.flat_map(|group| group.deltas.iter().map(|delta| (group.scope, delta)));
+        for (number, (scope, delta)) in (1..).zip(deltas) {
+            if self.session.form == Form::Documented {
+                if scope == Scope::Npcs {
+                    let scopes = "there are world, player and scene";
+                    return Err(GameError::input(format!(
+                        "{scope} is no scope of this session; {scopes}"
+                    )));
+                }
+                let first = delta.path.segments().first();
+                if scope != Scope::Scene && first.is_some_and(|first| &**first == STAMP) {
+                    return Err(GameError::input(format!(
+                        "change {number} of scope {scope}: {STAMP} says when the file was written, and is not \
+                         part of the state"
+                    )));
+                }
+            }
+            let left = match delta.op {
+                Op::Set => delta.value.as_ref().map(Tree::kind),
+                _ => Some(Kind::Null),
+            };
+            let left = left.filter(|left| *left != Kind::Object);
+            if let Some(found) = left.filter(|_| scope != Scope::Scene)
+                && matches!(delta.op, Op::Set | Op::Delete)
+                && delta.path.segments().is_empty()
+            {
+                let (path, at, wanted) = (Path::root(), Path::root(), "an object");
+                let source = DeltaError::Kind { op: delta.op, path, at, found, wanted };
+                return Err(GameError::Change { number, scope: scope.to_string(), source });
+            }
         }
-        let inside = |delta: &Delta| {
-            let segments = delta.path.segments().iter().cloned();
-            let path = Path::array(std::iter::once(Box::from("currentScene")).chain(segments));
-            Delta { path, ..delta.clone() }
-        };
-        Group { scope: Scope::World, deltas: group.deltas.iter().map(inside).collect() }
+        Ok(())
     }
 
-    /// Applies all changes to the state, or none.
-    fn apply(&mut self, changes: &mut [Change]) -> Result<(), GameError> {
+    /// Where a group belongs in this form: the program keeps its scene inside the world, and in the documented
+    /// form the time at which a file was written is not part of the state.
+    fn placed(&self, group: &Group) -> Group {
+        let place = |delta: &Delta| match (self.session.form, group.scope) {
+            (Form::Program, Scope::Scene) => {
+                let segments = delta.path.segments().iter().cloned();
+                let path = Path::array(std::iter::once(Box::from("currentScene")).chain(segments));
+                Delta { path, ..delta.clone() }
+            }
+            (Form::Documented, Scope::World | Scope::Player)
+                if delta.path.segments().is_empty() =>
+            {
+                Delta { value: delta.value.as_ref().map(unstamped), ..delta.clone() }
+            }
+            _ => delta.clone(),
+        };
+        let scope = match (self.session.form, group.scope) {
+            (Form::Program, Scope::Scene) => Scope::World,
+            (_, scope) => scope,
+        };
+        Group { scope, deltas: group.deltas.iter().map(place).collect() }
+    }
+
+    /// Applies all changes to the state, or none; returns the scenes that are left, as they are then.
+    fn apply(&mut self, changes: &mut [Change]) -> Result<Vec<Tree>, GameError> {
         let mut number = 1;
+        let mut left = Vec::new();
         for at in 0..changes.len() {
             let (done, rest) = changes.split_at_mut(at);
             let Some(change) = rest.first_mut() else { break };
+            let scene = self.state.scene.clone();
             if let Err((place, source)) = self.state.apply(&mut change.group) {
                 let scope = change.group.scope.to_string();
                 self.take_back(done)?;
                 return Err(GameError::Change { number: number + place, scope, source });
             }
+            if !scene.is_null() && id_of(&scene) != id_of(&self.state.scene) {
+                left.push(scene);
+            }
             number += change.group.deltas.len();
         }
-        if touches(changes, Scope::Scene, "sceneId", 1)
-            && let Err(error) = self.check_scene()
-        {
-            self.take_back(changes)?;
-            return Err(error);
+        Ok(left)
+    }
+
+    /// Whether the scene can be kept, and the turn belongs to one that there is.
+    fn check_scenes(
+        &self,
+        source: Source,
+        input: &TurnInput,
+        before: Option<&str>,
+        changes: &[Change],
+    ) -> Result<(), GameError> {
+        if touches(changes, Scope::Scene, "sceneId", 1) {
+            self.check_scene()?;
         }
-        Ok(())
+        let now = id_of(&self.state.scene).filter(|now| Some(now.as_str()) != before);
+        if let Some(now) = now.filter(|_| source == Source::Given)
+            && self.has_scene(&SceneId::parse(&now)?)?
+        {
+            return Err(GameError::input(format!("there is a scene {now} already")));
+        }
+        self.check_scene_of(input, before)
     }
 
     /// A scene is kept in a file of its own, which its id must name.
@@ -191,12 +325,11 @@ impl GameWriter {
     fn store_turn(
         &mut self,
         input: &TurnInput,
-        turn: u64,
-        time: i64,
-        events: &[String],
-        changes: &[Change],
+        draft: &Draft,
         now: Timestamp,
     ) -> Result<(u64, Vec<Finding>), GameError> {
+        let Draft { turn, time, events, changes, .. } = draft;
+        let (turn, time) = (*turn, *time);
         let scene = input.scene.clone().or_else(|| self.scene_after(changes));
         let game_time = input.game_time.as_ref().unwrap_or(&self.game_time);
         let line = TurnLine {
@@ -227,7 +360,10 @@ impl GameWriter {
         match self.session.form {
             Form::Documented => {
                 self.rotate(turn, &mut steps);
-                self.note_turn(input, turn, time, scene.as_deref(), changes, now);
+                self.note_turn(input, draft, scene.as_deref(), now);
+                if draft.moved {
+                    steps.extend(self.scene_steps(draft, now)?);
+                }
                 steps.push(replace(Document::Meta.in_dir(&self.session.dir), self.meta.to_bytes()));
             }
             Form::Program => steps.extend(program_files(&self.session.dir, &self.state)),
@@ -238,6 +374,28 @@ impl GameWriter {
             self.session.look_again();
         }
         Ok((receipt.appended.first().copied().unwrap_or(0), receipt.findings))
+    }
+
+    /// The scenes that a turn leaves, and the states. They go with the turn, since nobody could tell later that the
+    /// file of a scene that is over is behind.
+    fn scene_steps(&mut self, draft: &Draft, now: Timestamp) -> Result<Vec<Step>, GameError> {
+        let dir = self.session.dir.clone();
+        let texts = self.state.texts();
+        let mut files = Vec::new();
+        for scene in draft.left.iter().rev() {
+            let Some(id) = id_of(scene).filter(|id| Some(id) != id_of(&self.state.scene).as_ref())
+            else {
+                continue;
+            };
+            let path = scene_path(&dir, &SceneId::parse(&id)?)?;
+            if !files.iter().any(|(file, _)| *file == path) {
+                files.push((path, scene.to_text(&Style::PRETTY_RAW).into_bytes()));
+            }
+        }
+        let left = files.into_iter().map(|(file, bytes)| replace(file, bytes));
+        let mut steps: Vec<Step> = left.collect();
+        steps.extend(write_states(&dir, &self.state, &texts, draft.turn, &mut self.meta, now)?);
+        Ok(steps)
     }
 
     /// The file that takes the lines of a turn.
@@ -273,18 +431,11 @@ impl GameWriter {
     }
 
     /// Brings the metadata up to the turn.
-    fn note_turn(
-        &mut self,
-        input: &TurnInput,
-        turn: u64,
-        time: i64,
-        scene: Option<&str>,
-        changes: &[Change],
-        now: Timestamp,
-    ) {
+    fn note_turn(&mut self, input: &TurnInput, draft: &Draft, scene: Option<&str>, now: Timestamp) {
+        let Draft { turn, time, changes, .. } = draft;
         let meta = &mut self.meta;
         meta.put(&["lastModified"], &stamp(now));
-        meta.put(&["current", "turnId"], &turn);
+        meta.put(&["current", "turnId"], turn);
         meta.put(&["current", "sceneId"], &scene);
         if let Some(game_time) = &input.game_time {
             let part = |key: &str| game_time.at(&[key]).unwrap_or_else(Tree::null);
@@ -301,42 +452,36 @@ impl GameWriter {
         meta.add(&["deltaStats", "deltasSinceSnapshot"], deltas as u64);
         meta.add(&["stats", "totalTurns"], 1);
         meta.add(&["stats", "totalEvents"], input.events.len() as u64);
-        let count = |kind: &str| {
-            input
-                .events
-                .iter()
-                .filter(|event| event.string_at(&["type"]).as_deref() == Some(kind))
-                .count() as u64
-        };
-        let (scenes, conflicts) = (count("scene_start"), count("conflict_end"));
-        meta.add(&["stats", "totalScenes"], scenes);
-        meta.add(&["stats", "conflictsResolved"], conflicts);
+        let events: Vec<Event> = input.events.iter().map(Event::of).collect();
+        let begins = events.iter().any(is_start) || changes.iter().any(|it| begun(it).is_some());
+        let conflicts = events.iter().filter(|event| event.kind == "conflict_end").count();
+        meta.add(&["stats", "totalScenes"], u64::from(begins));
+        meta.add(&["stats", "conflictsResolved"], conflicts as u64);
         let gap = self.last_time.map_or(0, |last| time.saturating_sub(last));
         if (1..=LONGEST_PAUSE).contains(&gap) {
             meta.add(&["stats", "playTimeMs"], u64::try_from(gap).unwrap_or(0));
         }
         let played = meta.number(&["stats", "playTimeMs"]).unwrap_or(0) / 60_000;
         meta.put(&["stats", "playTimeMinutes"], &played);
-        meta.put(&["stats", "lastTurnTime"], &time);
+        meta.put(&["stats", "lastTurnTime"], time);
         if touches(changes, Scope::World, "npcs", 2) {
-            let count = self.state.world.len_at(&["npcs"]).unwrap_or(0);
-            self.meta.put(&["stats", "npcsEncountered"], &count);
+            self.meta.note_characters(&self.state);
         }
         if touches(changes, Scope::Player, "location", 2) {
-            let place = self.state.player.at(&["location", "id"]).unwrap_or_else(Tree::null);
-            self.meta.put_tree(&["current", "locationId"], place);
+            self.meta.note_place(&self.state);
         }
     }
 
-    /// The scene after the turn: that which is going on, unless the turn changes all of it.
+    /// The scene after the turn: that of the state. Where the state tells none, it is the last one that a turn
+    /// named, unless the turn has taken the scene away.
     fn scene_after(&self, changes: &[Change]) -> Option<String> {
         let whole = |change: &Change| {
             let mut paths = change.group.deltas.iter().map(|delta| delta.path.segments());
             change.group.scope == Scope::Scene && paths.any(<[_]>::is_empty)
         };
-        match changes.iter().any(whole) {
-            true => self.state.scene.string_at(&["sceneId"]),
-            false => self.meta.text(&["current", "sceneId"]),
+        match id_of(&self.state.scene) {
+            None if !changes.iter().any(whole) => self.meta.text(&["current", "sceneId"]),
+            id => id,
         }
     }
 }

@@ -8,12 +8,13 @@ use crate::game::error::GameError;
 use crate::game::form::Form;
 use crate::game::meta::{Meta, stamp};
 use crate::game::names::{Document, SnapshotFile};
-use crate::game::snapshot::{self, Header, Reason};
+use crate::game::scenes::END;
+use crate::game::snapshot::{self, Facts, Header, Reason, Snapshot};
 use crate::game::state::{State, Texts};
 use crate::game::state_files::state_files;
 use crate::game::turn::Event;
 use crate::names::FilePath;
-use crate::store::Step;
+use crate::store::{Step, StoreError};
 
 /// How many turns may pass before the states are written.
 const STATES_EVERY: u64 = 25;
@@ -27,31 +28,31 @@ impl GameWriter {
     pub(super) fn keep_up(
         &mut self,
         events: &[Event],
+        scene_ended: bool,
         rotated: bool,
         now: Timestamp,
     ) -> Result<Option<String>, GameError> {
         if self.session.form == Form::Program {
             return Ok(None);
         }
-        if let Some(reason) = self.snapshot_due(events) {
+        if let Some(reason) = self.snapshot_due(events, scene_ended) {
             return self.take_snapshot(&reason, rotated, now).map(Some);
         }
         if rotated {
             self.write_all(now)?;
         }
-        let started = events.iter().any(|event| event.kind == "scene_start");
-        if started || self.session.turn >= self.state_turn + STATES_EVERY {
+        if self.session.turn >= self.state_turn + STATES_EVERY {
             self.write_states(now)?;
         }
         Ok(None)
     }
 
     /// Whether a snapshot should be taken now, and why.
-    fn snapshot_due(&self, events: &[Event]) -> Option<Reason> {
+    fn snapshot_due(&self, events: &[Event], scene_ended: bool) -> Option<Reason> {
         let happened = |kind: &str| events.iter().any(|event| event.kind == kind);
         let last = self.meta.number(&["deltaStats", "lastSnapshotTurn"]).unwrap_or(0);
         let deltas = self.meta.number(&["deltaStats", "deltasSinceSnapshot"]).unwrap_or(0);
-        if happened("scene_end") {
+        if scene_ended || happened(END) {
             Some(Reason::SceneEnd)
         } else if happened("conflict_end") {
             Some(Reason::ConflictEnd)
@@ -87,21 +88,27 @@ impl GameWriter {
     ) -> Result<(SnapshotFile, Vec<Step>), GameError> {
         let program = self.session.form == Form::Program;
         let file = SnapshotFile { turn: self.session.turn, program };
-        let last = self.meta.number(&["deltaStats", "lastSnapshotTurn"]);
-        let from = match (reason, last) {
-            (Reason::Initial, _) | (_, None) => None,
-            (_, Some(turn)) => Some((SnapshotFile { turn, program }.id(), turn)),
-        };
-        let header = Header {
-            file,
-            session: self.session.id.as_str(),
-            now,
-            reason,
-            from: from.filter(|(_, turn)| *turn < file.turn),
-            deltas: self.meta.number(&["deltaStats", "deltasSinceSnapshot"]).unwrap_or(0),
-        };
-        let (text, texts) = snapshot::write(&header, &self.state);
         let path = file.path(&self.session.dir);
+        let last = self.meta.number(&["deltaStats", "lastSnapshotTurn"]);
+        let (told, from, deltas) = match self.snapshot_of_turn(file, &path)? {
+            // One that is taken again is still what it was: the end of a scene, the start.
+            Some((snapshot, facts)) => {
+                let from = facts.from.and_then(|id| {
+                    let turn = SnapshotFile::parse(&format!("{id}.json"))?.turn;
+                    Some((id, turn))
+                });
+                (snapshot.reason, from, facts.deltas.unwrap_or(0))
+            }
+            None => {
+                let last = last.filter(|turn| *turn < file.turn);
+                let from = last.map(|turn| (SnapshotFile { turn, program }.id(), turn));
+                let deltas = self.meta.number(&["deltaStats", "deltasSinceSnapshot"]);
+                (reason.clone(), from, deltas.unwrap_or(0))
+            }
+        };
+        let session = self.session.id.as_str();
+        let header = Header { file, session, now, reason: &told, from, deltas };
+        let (text, texts) = snapshot::write(&header, &self.state);
         let mut steps = vec![replace(path, text.into_bytes())];
         if !program {
             self.meta.put(&["files", "latestSnapshot"], &format!("snapshots/{}", file.render()));
@@ -123,6 +130,19 @@ impl GameWriter {
             }
         }
         Ok((file, steps))
+    }
+
+    /// The snapshot of the last turn, if there is one that can be used.
+    pub(in crate::game) fn snapshot_of_turn(
+        &self,
+        file: SnapshotFile,
+        path: &FilePath,
+    ) -> Result<Option<(Snapshot, Facts)>, GameError> {
+        match self.session.store.read(path, 0..u64::MAX) {
+            Ok(bytes) => Ok(snapshot::read_with_facts(file, bytes).ok()),
+            Err(StoreError::Missing { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Writes the states, unless the files show the last turn already.
