@@ -95,7 +95,15 @@ pub(crate) fn report(findings: &[Finding]) {
 /// How a command ends that has read what there was to read: damage that took something away is said.
 pub(crate) fn exit_after(findings: &[Finding]) -> Exit {
     let is_loss = |finding: &Finding| {
-        matches!(finding.code, Code::BadLine | Code::BadRecord | Code::BadChange | Code::NotUtf8)
+        matches!(
+            finding.code,
+            Code::BadLine
+                | Code::BadRecord
+                | Code::BadChange
+                | Code::NotUtf8
+                | Code::MissingFile
+                | Code::StateDiffers
+        )
     };
     if findings.iter().any(is_loss) { Exit::Damaged } else { Exit::Fine }
 }

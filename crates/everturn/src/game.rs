@@ -21,6 +21,7 @@ mod error;
 mod files;
 mod follow;
 mod form;
+mod gaps;
 mod indexes;
 mod lifecycle;
 mod log;

@@ -32,6 +32,7 @@ use crate::store::{Store, Writer, trash_dir};
 pub use crate::repairs::{Action, Repair};
 
 use plan::Plan;
+pub(super) use turns::lost_line;
 
 /// Says what a repair would do, and does nothing.
 pub fn plan_repair(store: &Arc<dyn Store>, id: &SessionId) -> Result<Repair, GameError> {

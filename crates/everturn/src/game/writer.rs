@@ -2,6 +2,7 @@
 
 mod create;
 pub(super) mod indexing;
+mod lost;
 pub(super) mod turns;
 pub(super) mod upkeep;
 
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::error::GameError;
+use super::form::Form;
 use super::indexes::Indexes;
 use super::meta::Meta;
 use super::names::{Log, Status};
@@ -17,10 +19,12 @@ use super::scenes::{NewScene, SceneEnd};
 use super::session::Session;
 use super::snapshot::Reason;
 use super::state::State;
-use crate::finding::Finding;
+use super::turn::Turn;
+use crate::delta::{Delta, Path};
+use crate::finding::{Code, Finding};
 use crate::names::{FilePath, SceneId, SessionId};
 use crate::store::{Durability, Receipt, Step, Store, StoreError, Writer};
-use crate::tree::Tree;
+use crate::tree::{Kind, Tree};
 
 pub(crate) use turns::LONGEST_PAUSE;
 pub(crate) use upkeep::SNAPSHOT_TURNS;
@@ -121,10 +125,15 @@ impl GameWriter {
     }
 
     /// Goes on with a session that is locked, whatever its status.
-    pub(crate) fn with(session: Session, writer: Box<dyn Writer>) -> Result<GameWriter, GameError> {
-        let meta = session.writable_meta()?;
+    pub(crate) fn with(
+        mut session: Session,
+        writer: Box<dyn Writer>,
+    ) -> Result<GameWriter, GameError> {
+        let mut meta = session.writable_meta()?;
+        session.must_have_logs()?;
         let logged = session.last_logged_turn()?;
-        if logged != session.turn {
+        let is_torn = session.form == Form::Documented && logged + 1 == session.turn;
+        if logged != session.turn && !is_torn {
             let file = super::names::Document::Meta.in_dir(&session.dir);
             let reason = format!(
                 "it says that turn {} was the last, but the log of turns ends with {logged}",
@@ -133,11 +142,19 @@ impl GameWriter {
             return Err(GameError::damaged(&file, reason));
         }
         let moment = session.resume()?;
+        let is_doubtful =
+            |finding: &&Finding| matches!(finding.code, Code::MissingFile | Code::StateDiffers);
+        if let Some(finding) = moment.findings.iter().find(is_doubtful) {
+            return Err(GameError::damaged(&finding.file, &finding.message));
+        }
         let (turns, deltas) = (tape(&session, Log::Turns)?, tape(&session, Log::Deltas)?);
         let day = meta.tree.at(&["current", "gameDay"]).filter(|day| !day.is_null());
         let time = meta.tree.at(&["current", "gameTimeOfDay"]).filter(|time| !time.is_null());
+        let last = last_row(&session)?;
         let game_time = match (day, time) {
-            (None, None) => Tree::null(),
+            (None, None) => {
+                last.as_ref().and_then(|turn| turn.raw.at(&["gameTime"])).unwrap_or_else(Tree::null)
+            }
             (day, time) => {
                 let text = |tree: Option<Tree>| tree.unwrap_or_else(Tree::null).to_line();
                 let object = format!("{{\"day\":{},\"timeOfDay\":{}}}", text(day), text(time));
@@ -145,7 +162,20 @@ impl GameWriter {
             }
         };
         let stored = meta.number(&["stateFiles", "turnId"]).unwrap_or(session.turn);
-        Ok(GameWriter {
+        match session.form {
+            // From the first turn on that is written now, the files show an earlier one.
+            Form::Documented => {
+                if meta.tree.at(&["stateFiles"]).is_none_or(|own| own.kind() != Kind::Object) {
+                    meta.put_tree(&["stateFiles"], Tree::object());
+                }
+                meta.put(&["stateFiles", "turnId"], &stored);
+                session.meta = Some(meta.clone());
+            }
+            Form::Program => {
+                meta.put(&["current", "sceneId"], &last.and_then(|turn| turn.scene));
+            }
+        }
+        let mut game = GameWriter {
             state_turn: stored,
             state: moment.state,
             last_time: meta
@@ -159,7 +189,11 @@ impl GameWriter {
             session,
             indexes: None,
             findings: moment.findings,
-        })
+        };
+        if is_torn {
+            game.tell_lost()?;
+        }
+        Ok(game)
     }
 
     /// The session's id.
@@ -200,7 +234,7 @@ impl GameWriter {
     ) -> Result<(SceneId, Appended), GameError> {
         let id = match &scene.id {
             Some(id) => id.clone(),
-            None => self.next_scene_id()?,
+            None => self.next_scene_id(now)?,
         };
         let place = super::names::scene_path(&self.session.dir, &id)?;
         if self.session.store.stat(&place)?.is_some() {
@@ -221,9 +255,14 @@ impl GameWriter {
 
     /// Ends the scene that is going on.
     pub fn end_scene(&mut self, end: &SceneEnd, now: Timestamp) -> Result<Appended, GameError> {
-        let Some(scene) = self.active_scene() else {
+        let Some(mut scene) = self.active_scene() else {
             return Err(GameError::input("there is no scene that could end"));
         };
+        if let Some(id) = self.scene_id().filter(|_| scene.at(&["sceneId"]).is_none()) {
+            // The program does not keep it in the scene.
+            let own = Delta::set(Path::array(["sceneId"]), super::meta::tree(&id));
+            drop(own.apply(&mut scene));
+        }
         let mut turn = end.turn(&scene, self.turn() + 1, &self.game_time);
         if let Some(ended) = &end.ended {
             turn.game_time = Some(ended.clone());
@@ -233,11 +272,34 @@ impl GameWriter {
 
     /// The scene that is going on.
     fn active_scene(&self) -> Option<Tree> {
-        let scene = &self.state.scene;
-        (scene.string_at(&["status"]).as_deref() == Some("active")).then(|| scene.clone())
+        let scene = self.state.scene_in(self.session.form);
+        let status = scene.string_at(&["status"]);
+        let is_active = match (status.as_deref(), self.session.form) {
+            (status, Form::Documented) => status == Some("active"),
+            (status, Form::Program) => {
+                scene.kind() == Kind::Object && status.is_none_or(|status| status == "active")
+            }
+        };
+        is_active.then_some(scene)
     }
 
-    fn next_scene_id(&self) -> Result<SceneId, GameError> {
+    /// The id of the scene that came last.
+    pub(crate) fn scene_id(&self) -> Option<String> {
+        let scene = self.state.scene_in(self.session.form);
+        let own = scene.string_at(&["sceneId"]);
+        match self.session.form {
+            Form::Documented => own,
+            Form::Program => own.or_else(|| self.meta.text(&["current", "sceneId"])),
+        }
+    }
+
+    fn next_scene_id(&self, now: Timestamp) -> Result<SceneId, GameError> {
+        if self.session.form == Form::Program {
+            // There the time tells them apart.
+            let mut ids = (now.as_millisecond()..).map(|time| format!("scene-{time}"));
+            let free = ids.find(|id| self.scene_id().as_ref() != Some(id));
+            return Ok(SceneId::parse(&free.unwrap_or_default())?);
+        }
         let mut count = self.meta.number(&["stats", "totalScenes"]).unwrap_or(0);
         loop {
             count += 1;
@@ -269,6 +331,15 @@ impl GameWriter {
     pub(super) fn commit(&self, steps: Vec<Step>) -> Result<Receipt, StoreError> {
         self.writer.commit(steps, Durability::Synced)
     }
+}
+
+/// The last turn of a session whose metadata do not say what the next one goes by.
+fn last_row(session: &Session) -> Result<Option<Turn>, GameError> {
+    if session.form == Form::Documented {
+        return Ok(None);
+    }
+    let start = session.turn.saturating_sub(1) / TURNS_PER_FILE * TURNS_PER_FILE + 1;
+    session.turns(start, u64::MAX - 1)?.last().transpose()
 }
 
 /// The end of a log as the files have it.

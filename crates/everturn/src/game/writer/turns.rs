@@ -230,7 +230,11 @@ impl GameWriter {
                 self.note_turn(input, turn, time, scene.as_deref(), changes, now);
                 steps.push(replace(Document::Meta.in_dir(&self.session.dir), self.meta.to_bytes()));
             }
-            Form::Program => steps.extend(program_files(&self.session.dir, &self.state)),
+            Form::Program => {
+                // Their metadata are never written; the next turn goes by this.
+                self.meta.put(&["current", "sceneId"], &scene);
+                steps.extend(program_files(&self.session.dir, &self.state));
+            }
         }
         let rotated = steps.iter().any(|step| matches!(step, Step::Rename { .. }));
         let receipt = self.commit(steps)?;
@@ -334,8 +338,12 @@ impl GameWriter {
             let mut paths = change.group.deltas.iter().map(|delta| delta.path.segments());
             change.group.scope == Scope::Scene && paths.any(<[_]>::is_empty)
         };
-        match changes.iter().any(whole) {
-            true => self.state.scene.string_at(&["sceneId"]),
+        let is_set = match self.session.form {
+            Form::Documented => changes.iter().any(whole),
+            Form::Program => touches(changes, Scope::World, "currentScene", 1),
+        };
+        match is_set {
+            true => self.scene_id(),
             false => self.meta.text(&["current", "sceneId"]),
         }
     }
