@@ -47,7 +47,7 @@ pub use archive::{Archived, Archiving, archive, unarchive};
 pub use branch::{Branched, Branching, Rewound, fork, rewind};
 pub use changes::{Change, Group};
 pub use check::check_session;
-pub(crate) use check::{check_dir, is_session_dir};
+pub(crate) use check::{check_archive, check_dir, is_session_dir};
 pub use error::GameError;
 pub use form::Form;
 pub use lifecycle::{Completed, complete, pause, resume};

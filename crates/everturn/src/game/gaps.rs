@@ -6,9 +6,10 @@
 
 use super::error::GameError;
 use super::form::Form;
-use super::log::first_turn;
+use super::log::{Piece, Rows, first_turn};
 use super::names::{Log, LogFile};
 use super::session::Session;
+use super::turn::Turn;
 use super::writer::TURNS_PER_FILE;
 use crate::finding::{Code, Finding};
 
@@ -27,7 +28,11 @@ impl Session {
         self.look_again();
         let mut missing = Vec::new();
         for (from, to) in self.gaps(log, first, last)? {
-            if log == Log::Turns || self.had_changes(from)? {
+            let is_missing = match log {
+                Log::Turns => !self.has_turns(from, to)?,
+                Log::Deltas => self.had_changes(from)?,
+            };
+            if is_missing {
                 missing.push(self.missing_file(log, from, to));
             }
         }
@@ -95,6 +100,20 @@ impl Session {
         }
         let clipped = gaps.into_iter().filter(|(from, to)| *from <= last && *to >= first);
         Ok(clipped.collect())
+    }
+
+    /// Whether a file with another name has turns of these.
+    fn has_turns(&self, from: u64, to: u64) -> Result<bool, GameError> {
+        for (_, path) in &self.files()?.turns {
+            for piece in Rows::open(&self.store, path, from..to.saturating_add(1), Turn::parse)? {
+                if let Piece::Row(turn, _) = piece?
+                    && (from..=to).contains(&turn.turn)
+                {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     fn count_in_metadata(&self, field: &str) -> Option<u64> {

@@ -19,6 +19,25 @@ use crate::store::{Store, StoreError};
 use crate::tree::{Kind, Slice, Tree};
 
 /// A session that is read. It never writes, and never waits for whoever does.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use everturn::game::{GameWriter, NewSession, Session, TurnInput};
+/// use everturn::names::SessionId;
+/// use everturn::store::{MemoryStore, Store};
+///
+/// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+/// let now = "2026-01-01T10:00:00Z".parse()?;
+/// let id = SessionId::parse("session-abc123")?;
+/// let mut game = GameWriter::create(Arc::clone(&store), &NewSession::new(id.clone()), now)?;
+/// game.append(&TurnInput::parse(r#"{"actor": "gm", "narration": "It rains."}"#)?, now)?;
+/// let session = Session::open(store, &id)?;
+/// let told: Vec<String> =
+///     session.turns(1, 1)?.map(|turn| Ok(turn?.text())).collect::<Result<_, everturn::game::GameError>>()?;
+/// assert_eq!((session.turn(), told), (1, vec!["It rains.".to_owned()]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Session {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) id: SessionId,

@@ -227,6 +227,23 @@ impl GameWriter {
     }
 
     /// Begins a scene; one that is still going on ends first.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use everturn::game::{GameWriter, NewScene, NewSession, SceneEnd};
+    /// use everturn::names::SessionId;
+    /// use everturn::store::{MemoryStore, Store};
+    ///
+    /// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    /// let now = "2026-01-01T10:00:00Z".parse()?;
+    /// let id = SessionId::parse("session-abc123")?;
+    /// let mut game = GameWriter::create(store, &NewSession::new(id), now)?;
+    /// let (scene, begun) = game.start_scene(&NewScene::new("exploration"), now)?;
+    /// assert_eq!((scene.as_str(), begun.turn), ("scene-001", 1));
+    /// assert_eq!(game.end_scene(&SceneEnd::default(), now)?.turn, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn start_scene(
         &mut self,
         scene: &NewScene,

@@ -68,8 +68,8 @@ fn a_missing_file_of_changes_is_told_and_nothing_is_written_then() {
     let moment = session(&disk).state_at(50).unwrap();
     found(&moment, Code::MissingFile, "deltas/deltas-0001-0100.jsonl");
     // What does not need it is known.
-    assert!(session(&disk).state_at(120).unwrap().state.is_same(&state(120)));
-    assert_eq!(session(&disk).state_at(120).unwrap().findings, []);
+    assert!(session(&disk).state_at(145).unwrap().state.is_same(&state(145)));
+    assert_eq!(session(&disk).state_at(145).unwrap().findings, []);
     refused(&disk);
     mended(&disk);
 
@@ -162,14 +162,14 @@ fn tamper(disk: &SimDisk, name: &str) {
 #[test]
 fn a_snapshot_that_has_lost_its_checksums_counts_only_if_there_is_no_other() {
     let disk = good();
-    tamper(&disk, "snapshots/snapshot-0100.json");
-    for turn in [100, 120] {
+    tamper(&disk, "snapshots/snapshot-0140.json");
+    for turn in [140, 149] {
         let moment = session(&disk).state_at(turn).unwrap();
         assert!(moment.state.is_same(&state(turn)), "{turn}");
-        found(&moment, Code::BadSnapshot, "snapshots/snapshot-0100.json");
+        found(&moment, Code::BadSnapshot, "snapshots/snapshot-0140.json");
     }
     repair(&open(&disk), &id(SESSION), at(1000)).unwrap();
-    for turn in [99, 100, 120, 150] {
+    for turn in [139, 140, 149, 150] {
         let moment = session(&disk).state_at(turn).unwrap();
         assert!(moment.state.is_same(&state(turn)), "{turn}");
         assert_eq!(moment.findings, []);
@@ -198,7 +198,7 @@ fn states_before_the_first_snapshot_are_found_from_the_next_one() {
 fn a_pull_that_does_not_say_what_it_removed_hides_what_was_before() {
     let with = |pull: &str| {
         let disk = good();
-        let start = r#"{"deltaId":"delta-abc123-39-9","turnId":39,"eventId":null,"timestamp":1,"scope":"player","deltas":["#;
+        let start = r#"{"deltaId":"delta-abc123-40-9","turnId":40,"eventId":null,"timestamp":1,"scope":"player","deltas":["#;
         edit(&disk, "deltas/deltas-0001-0100.jsonl", |text| {
             let at = text.find("\"turnId\":40,").unwrap();
             let at = text[..at].rfind('\n').unwrap() + 1;
@@ -211,12 +211,12 @@ fn a_pull_that_does_not_say_what_it_removed_hides_what_was_before() {
         disk
     };
     let disk = with(r#"{"op":"pull","path":"inventory","value":"lamp"}"#);
-    let error = session(&disk).state_at(38).unwrap_err();
-    assert!(matches!(error, GameError::NoState { turn: 38, .. }), "{error}");
-    assert!(session(&disk).state_at(39).is_ok());
+    let error = session(&disk).state_at(39).unwrap_err();
+    assert!(matches!(error, GameError::NoState { turn: 39, .. }), "{error}");
+    assert!(session(&disk).state_at(40).is_ok());
     let disk = with(r#"{"op":"pull","path":"inventory","value":"lamp","previousValue":["lamp"]}"#);
     assert_eq!(
-        session(&disk).state_at(38).unwrap().state.player.text_at(&["inventory", "0"]).as_deref(),
+        session(&disk).state_at(39).unwrap().state.player.text_at(&["inventory", "0"]).as_deref(),
         Some("\"lamp\"")
     );
 }

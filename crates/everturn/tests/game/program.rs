@@ -364,17 +364,17 @@ fn rows_that_come_again_later_take_the_place_of_the_first() {
 fn a_replay_keeps_numbers_that_start_again_apart() {
     let store = store();
     let writer = store.lock(&[FilePath::parse(DIR).unwrap()]).unwrap();
-    let set = |number: u64, time: i64, to: &str| {
+    let set = |number: u64, time: i64, from: &str, to: &str| {
         change(
             number,
             1,
             time,
-            &json!({"target": "world", "operation": "set", "path": ["time"], "newValue": to}),
+            &json!({"target": "world", "operation": "set", "path": ["time"], "previousValue": from, "newValue": to}),
         )
     };
     // Turn 4 changes nothing, and turn 2 is lost.
     let turns = [turn(4, 4000, &json!({})), turn(1, 9000, &json!({})), turn(3, 9500, &json!({}))];
-    let changes = [set(1, 9000, "a"), set(2, 9200, "b"), set(3, 9500, "c")];
+    let changes = [set(1, 9000, "z", "a"), set(2, 9200, "a", "b"), set(3, 9500, "b", "noon")];
     let steps = vec![
         lines("turns/turns-0001-0100.jsonl", &turns),
         lines("deltas/deltas-0001-0100.jsonl", &changes),

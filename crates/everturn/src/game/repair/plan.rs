@@ -117,11 +117,16 @@ pub(super) fn lost(facts: &Facts) -> Option<(u64, u64)> {
 }
 
 /// The turn at which the session begins, if its state can be worked out backwards although no snapshot has it.
-fn reachable(session: &Session, facts: &Facts, first: Option<u64>) -> Option<u64> {
-    let begins = facts.beginning.is_some() && facts.beginning == first;
+fn reachable(
+    session: &Session,
+    facts: &Facts,
+    good: Option<u64>,
+    first: Option<u64>,
+) -> Option<u64> {
+    let begins = good.is_some() && facts.beginning == good;
     let start = session.first_turn().ok()?;
     let is_known = first.is_none_or(|first| first <= start);
-    if begins || is_known || facts.wrong_states {
+    if begins || is_known || good.is_none() && facts.wrong_states {
         return None;
     }
     let moment = session.state_at(start).ok()?;
@@ -134,7 +139,7 @@ fn fresh(session: &Session, facts: &Facts) -> BTreeMap<u64, Fresh> {
     let stored = facts.stored.turn.filter(|_| facts.stored.verified);
     let good = facts.good_snapshots.iter().map(|(file, _)| file.turn).min();
     let mut first = good.into_iter().chain(stored).min();
-    if let Some(start) = reachable(session, facts, first) {
+    if let Some(start) = reachable(session, facts, good, first) {
         fresh.insert(start, Fresh::Stretch);
         first = Some(start);
     }

@@ -93,10 +93,6 @@ impl Survey<'_> {
         let limits = limits(within);
         match kind {
             Kind::Dir if DIRS.contains(&within) => {}
-            _ if DIRS.contains(&within) => {
-                let message = "it is no directory, though the session keeps files below it";
-                self.note(path, Code::Unreadable, message);
-            }
             Kind::File if limits.is_some() => {
                 let stat = self.session.store.stat(path).map_err(GameError::from);
                 let len = self.readable(path, stat)?.flatten().map_or(0, |stat| stat.len);
