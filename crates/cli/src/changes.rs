@@ -55,7 +55,7 @@ mod tests {
 
     fn check(delta: &str, text: &str) {
         let delta = Delta::parse(delta).unwrap();
-        let change = Change { turn: 1, scope: "world".to_owned(), delta };
+        let change = Change { turn: 1, scope: "world".to_owned(), delta, time: None };
         assert_eq!(line(&change), text);
     }
 

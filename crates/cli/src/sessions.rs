@@ -104,6 +104,8 @@ pub(crate) fn exit_after(findings: &[Finding]) -> Exit {
                 | Code::BadDocument
                 | Code::EmptyDocument
                 | Code::TooLarge
+                | Code::MissingFile
+                | Code::StateDiffers
         )
     };
     if findings.iter().any(is_loss) { Exit::Damaged } else { Exit::Fine }

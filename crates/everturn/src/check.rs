@@ -245,6 +245,10 @@ impl Checker<'_> {
                 if is_foreign_name(path) {
                     self.watch.file(path);
                     self.checked.files += u64::from(self.foreign(path));
+                } else if let Some(findings) = game::check_archive(&self.store, path) {
+                    self.watch.file(path);
+                    self.checked.files += 1;
+                    findings.into_iter().for_each(|finding| self.report(finding));
                 }
                 return;
             }

@@ -8,6 +8,8 @@ pub(crate) mod carried;
 mod kind;
 mod mark;
 
+use std::cmp::Ordering;
+
 use jiff::Timestamp;
 
 use crate::delta::{Delta, DeltaError, apply_group, diff};
@@ -105,6 +107,31 @@ pub struct Change {
     pub scope: String,
     /// What changes there.
     pub delta: Delta,
+    /// When it was made, if that is known.
+    pub time: Option<Timestamp>,
+}
+
+impl Entry {
+    /// Whether it comes before a change, or belongs to the same turn; `last` is the turn that came before both.
+    #[must_use]
+    pub fn comes_before(&self, change: &Change, last: u64) -> bool {
+        comes_first((self.turn, self.time), (change.turn, change.time), last)
+    }
+}
+
+/// Whether a turn comes before a change, or is its own. Numbers of turns start again in some sessions; then
+/// the times tell what came first. `last` is the turn that came before both.
+pub(crate) fn comes_first<T: PartialOrd>(
+    (turn, time): (u64, Option<T>),
+    (of, made): (u64, Option<T>),
+    last: u64,
+) -> bool {
+    let (Some(time), Some(made)) = (time, made) else { return of >= turn };
+    match of.cmp(&turn) {
+        Ordering::Equal => true,
+        Ordering::Less => made > time,
+        Ordering::Greater => turn > last || made >= time,
+    }
 }
 
 impl Change {
@@ -162,7 +189,8 @@ impl State {
             let mut deltas = diff(&before, &after);
             // Making the changes notes what was there before.
             apply_group(&mut deltas, &mut before).map_err(|(_, error)| error)?;
-            let change = |delta| Change { turn: later.turn, scope: scope.to_owned(), delta };
+            let change =
+                |delta| Change { turn: later.turn, scope: scope.to_owned(), delta, time: None };
             changes.extend(deltas.into_iter().map(change));
         }
         Ok(changes)

@@ -249,7 +249,8 @@ mod tests {
     fn a_change_says_where_and_what() {
         let check = |delta: &str, place: &str, words: &str| {
             let delta = Delta::parse(delta).unwrap();
-            let line = ChangeLine::of(&Change { turn: 1, scope: "world".to_owned(), delta });
+            let line =
+                ChangeLine::of(&Change { turn: 1, scope: "world".to_owned(), delta, time: None });
             assert_eq!((line.place.as_str(), line.words().as_str()), (place, words));
         };
         check(r#"{"op":"set","path":"a.b","value":5,"previousValue":4}"#, "world a.b", "4 → 5");

@@ -15,6 +15,7 @@ use serde_json::json;
 use super::Context;
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
+use crate::homes;
 use crate::output::{Output, counted};
 use crate::progress::Progress;
 
@@ -28,10 +29,12 @@ use crate::progress::Progress;
 #[command(after_help = "\
 Examples:
   everturn check ~/.codelia
+  everturn check latest
   everturn check --json sessions | jq -r .file | sort -u")]
 pub(crate) struct Args {
-    /// The file or directory to look at
-    path: PathBuf,
+    /// The file or directory to look at, or a session: an id or the beginning of one, or `latest`; without it, the
+    /// root
+    path: Option<PathBuf>,
 }
 
 /// Where the path lies: the root that Everturn keeps it in, if there is one, and the way from there.
@@ -54,6 +57,13 @@ fn locate(path: &Path) -> Result<Place, Error> {
     let start = FilePath::parse(&way).map_err(Error::from)?;
     let disk = Arc::new(RealDisk::open(root).map_err(failed)?);
     Ok(Place { disk, start, shown: path.to_owned() })
+}
+
+/// The place of a session that is named; what is neither a path nor a session is told as a path.
+fn named(path: &Path, context: &mut Context) -> Result<Place, Error> {
+    let name = path.to_string_lossy();
+    let Ok(found) = context.find_to_read(&name) else { return locate(path) };
+    locate(&found.root.path.join(found.place.path.as_str()))
 }
 
 /// The directory above `sessions` of a game session, or above `campaigns` of a campaign, so that its own name
@@ -161,7 +171,11 @@ fn summary(checked: Checked) -> String {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
-    let Place { disk, start, shown } = locate(&args.path)?;
+    let Place { disk, start, shown } = match &args.path {
+        None => locate(&homes::root(context.root.as_deref(), None)?)?,
+        Some(path) if path.exists() => locate(path)?,
+        Some(path) => named(path, context)?,
+    };
     let progress = Progress::new("checking");
     let json = context.json;
     let out = &mut context.out;

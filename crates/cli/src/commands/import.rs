@@ -234,7 +234,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         Chosen::None(_) => Vec::new(),
     };
     match sessions.first() {
-        None => refuse_dry_run(args)?,
+        None => {}
         Some(_) if args.dry_run => return foreign(context, sessions),
         Some((_, layout, _)) => {
             let what = format!("{} is a session of {}", args.file.display(), layout.name());
@@ -249,37 +249,58 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let asked = args.id.as_deref().map(SessionId::parse).transpose().map_err(Error::from)?;
     let now = settings::now();
     if is_database(&args.file)? {
+        refuse_dry_run(args)?;
         return database(args, context);
     }
     let bytes = read(&args.file)?;
     if chatlog::is_chat_log(&bytes) {
+        refuse_dry_run(args)?;
         return chat_log(args, context, &bytes);
     }
-    let migration = Migration::read(&bytes, asked.as_ref(), now).map_err(Error::from)?;
+    let migration = Migration::read(&bytes, asked.as_ref(), now);
+    if args.dry_run && migration.is_err() {
+        refuse_dry_run(args)?;
+    }
+    let migration = migration.map_err(Error::from)?;
+    if args.dry_run {
+        return tell_migration(context, &migration, None);
+    }
     let (file_store, store) = games::open(context.root.as_deref())?;
     let done = migration.import(&store, now).map_err(Error::from)?;
     drop(store);
     file_store.close().map_err(Error::from)?;
-    let Migration { id, turns, snapshots, notes, .. } = &migration;
+    tell_migration(context, &migration, Some(done))
+}
+
+/// Says what became of an old session, or what would.
+fn tell_migration(
+    context: &mut Context,
+    migration: &Migration,
+    done: Option<Imported>,
+) -> Result<Exit, Stop> {
+    let Migration { id, turns, snapshots, notes, .. } = migration;
     if context.json {
         let notes: Vec<_> =
             notes.iter().map(|note| json!({"path": note.path, "why": note.why})).collect();
         let document = json!({
             "session": id.as_str(), "turns": turns, "snapshots": snapshots,
-            "new": done == Imported::New, "notes": notes,
+            "new": done == Some(Imported::New), "notes": notes,
         });
         writeln!(context.out, "{document}")?;
         return Ok(Exit::Fine);
     }
     match done {
-        Imported::New => {
+        Some(Imported::Already) => {
+            Output::status(&format!("session {id} was imported before"));
+        }
+        done => {
             for note in notes {
                 writeln!(context.out, "{}: {}", note.path, note.why)?;
             }
             context.out.flush()?;
-            Output::status(&format!("session {id}: turns {turns}, snapshots {snapshots}"));
+            let end = if done.is_none() { "; nothing was written" } else { "" };
+            Output::status(&format!("session {id}: turns {turns}, snapshots {snapshots}{end}"));
         }
-        Imported::Already => Output::status(&format!("session {id} was imported before")),
     }
     Ok(Exit::Fine)
 }

@@ -70,6 +70,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
                 write!(context.out, "{gap}{}", show::text(entry))?;
                 gap = "\n";
             }
+            if entries.is_empty() {
+                writeln!(context.out, "{gap}[{turn}] only its changes are here:")?;
+                gap = "\n";
+            }
             for change in &changes {
                 writeln!(context.out, "  {}", changes::line(change))?;
             }
@@ -100,6 +104,8 @@ struct Frames<'r> {
     changes: Box<dyn everturn::layout::Stream<Item = Change> + 'r>,
     next_entry: Option<Entry>,
     next_change: Option<Change>,
+    /// The turn that came last.
+    last: u64,
 }
 
 type Frame = (u64, Vec<Entry>, Vec<Change>);
@@ -113,7 +119,8 @@ impl<'r> Frames<'r> {
     ) -> Result<Frames<'r>, Error> {
         let entries = reader.entries(first..=last).map_err(|error| found.failed(error))?;
         let changes = reader.changes(first..=last).map_err(|error| found.failed(error))?;
-        let mut frames = Frames { found, entries, changes, next_entry: None, next_change: None };
+        let mut frames =
+            Frames { found, entries, changes, next_entry: None, next_change: None, last: 0 };
         frames.next_entry = frames.entry()?;
         frames.next_change = frames.change()?;
         Ok(frames)
@@ -127,33 +134,32 @@ impl<'r> Frames<'r> {
         self.changes.next().transpose().map_err(|error| self.found.failed(error))
     }
 
-    /// The next turn that has entries, with its changes and those of turns without entries before it.
+    /// The next turn with its entries and changes. Entries that are not there leave changes alone.
     fn next(&mut self) -> Result<Option<Frame>, Error> {
-        let Some(first) = self.next_entry.take() else { return self.rest() };
-        let turn = first.turn;
-        let (mut entries, mut changes) = (vec![first], Vec::new());
-        self.next_entry = self.entry()?;
-        while let Some(entry) = self.next_entry.take_if(|entry| entry.turn == turn) {
-            entries.push(entry);
+        let is_next = |entry: &mut Entry| {
+            let change = self.next_change.as_ref();
+            change.is_none_or(|change| entry.comes_before(change, self.last))
+        };
+        let first = self.next_entry.take_if(is_next);
+        let change = self.next_change.as_ref().map(|change| change.turn);
+        let Some(turn) = first.as_ref().map(|entry| entry.turn).or(change) else {
+            return Ok(None);
+        };
+        let (mut entries, mut changes) = (Vec::new(), Vec::new());
+        if let Some(first) = first {
+            entries.push(first);
             self.next_entry = self.entry()?;
+            while let Some(entry) = self.next_entry.take_if(|entry| entry.turn == turn) {
+                entries.push(entry);
+                self.next_entry = self.entry()?;
+            }
         }
-        while let Some(change) = self.next_change.take_if(|change| change.turn <= turn) {
-            changes.push(change);
-            self.next_change = self.change()?;
-        }
-        Ok(Some((turn, entries, changes)))
-    }
-
-    /// Changes of turns whose entries are not there.
-    fn rest(&mut self) -> Result<Option<Frame>, Error> {
-        let Some(first) = self.next_change.take() else { return Ok(None) };
-        let (turn, mut changes) = (first.turn, vec![first]);
-        self.next_change = self.change()?;
         while let Some(change) = self.next_change.take_if(|change| change.turn == turn) {
             changes.push(change);
             self.next_change = self.change()?;
         }
-        Ok(Some((turn, Vec::new(), changes)))
+        self.last = turn;
+        Ok(Some((turn, entries, changes)))
     }
 
     fn take_findings(&mut self) -> Vec<Finding> {

@@ -36,6 +36,58 @@ fn root() -> tempfile::TempDir {
     dir
 }
 
+#[test]
+fn a_check_takes_sessions_and_looks_into_archives() {
+    let dir = root();
+    for words in [&["check"][..], &["check", "one"], &["check", "latest"], &["check", "sessions"]] {
+        let (code, _, told) = outcome(dir.path(), words, b"");
+        assert_eq!(code, Some(0), "{words:?}: {told}");
+        assert!(told.contains("all is well"), "{words:?}: {told}");
+    }
+    for words in [["complete", "one"], ["archive", "one"], ["check", "."]] {
+        assert_eq!(outcome(dir.path(), &words, b"").0, Some(0), "{words:?}");
+    }
+    let (code, _, told) = outcome(dir.path(), &["fork", "one", "--id", "two"], b"");
+    assert_eq!(code, Some(1));
+    assert!(told.contains("is in an archive"), "{told}");
+    let archive = dir.path().join("sessions/archives/one.tar.gz");
+    let bytes = fs::read(&archive).unwrap();
+    fs::write(&archive, &bytes[..bytes.len() / 2]).unwrap();
+    let (code, found, _) = outcome(dir.path(), &["check"], b"");
+    assert_eq!(code, Some(3));
+    assert!(found.contains("one.tar.gz: unreadable: the archive is damaged"), "{found}");
+    assert_eq!(outcome(dir.path(), &["unarchive", "one"], b"").0, Some(4));
+}
+
+#[test]
+fn an_old_game_is_told_before_it_is_imported() {
+    let dir = tempfile::tempdir().unwrap();
+    let old = r#"{"sessionId": "old", "worldState": {}, "player": {}, "frames": [{"text": "a"}]}"#;
+    fs::write(dir.path().join("old.json"), old).unwrap();
+    let (code, _, told) = outcome(dir.path(), &["import", "--dry-run", "old.json"], b"");
+    assert_eq!((code, told.contains("session old: turns 1")), (Some(0), true), "{told}");
+    assert!(!dir.path().join("sessions").exists());
+}
+
+#[test]
+fn changes_of_a_turn_that_is_lost_are_told_as_its_own() {
+    let dir = root();
+    for _ in 0..2 {
+        assert_eq!(outcome(dir.path(), &["append", "one"], TURN).0, Some(0));
+    }
+    let log = dir.path().join("sessions/active/one/turns/turns-0001-current.jsonl");
+    let text = fs::read_to_string(&log).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    fs::write(&log, format!("{}\nx\n{}\n", lines[0], lines[2])).unwrap();
+    let (code, told, _) = outcome(dir.path(), &["replay", "one"], b"");
+    assert_eq!(code, Some(4));
+    let turns: Vec<&str> = told.lines().filter(|line| line.starts_with('[')).collect();
+    assert!(turns[1].starts_with("[2] only its changes"), "{told}");
+    let (_, told, _) = outcome(dir.path(), &["replay", "one", "--json"], b"");
+    let second: serde_json::Value = serde_json::from_str(told.lines().nth(1).unwrap()).unwrap();
+    assert_eq!((&second["turn"], &second["entries"]), (&2.into(), &serde_json::json!([])));
+}
+
 /// A process that appends lines, and its answers.
 struct Appender {
     child: Child,

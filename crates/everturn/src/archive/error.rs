@@ -65,6 +65,17 @@ pub enum ArchiveError {
 }
 
 impl ArchiveError {
+    /// Whether the archive itself is damaged, so that another request could not be met either.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        matches!(
+            self,
+            ArchiveError::Damaged { .. }
+                | ArchiveError::Refused { .. }
+                | ArchiveError::Differs { .. }
+        )
+    }
+
     pub(super) fn refused(name: &[u8], refusal: Refusal) -> ArchiveError {
         const SHOWN: usize = 200;
         let text = String::from_utf8_lossy(name.get(..SHOWN).unwrap_or(name)).into_owned();

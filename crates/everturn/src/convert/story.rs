@@ -391,7 +391,7 @@ fn unlike(wanted: &Entry, found: &Entry) -> Option<&'static str> {
 fn changed(turn: u64, carried: &Tree) -> Option<Change> {
     let scope = carried.string_at(&["scope"])?;
     let delta = Delta::parse(&carried.at(&["delta"])?.to_line()).ok()?;
-    Some(Change { turn, scope, delta })
+    Some(Change { turn, scope, delta, time: None })
 }
 
 /// The marks, at the turns that entries had where they were first told.

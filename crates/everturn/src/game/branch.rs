@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use self::cut::{Cut, Left, is_derived};
-use self::tally::Tally;
+pub(super) use self::tally::Tally;
 use super::error::GameError;
 use super::form::Form;
 use super::meta::{Meta, stamp};

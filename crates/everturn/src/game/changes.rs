@@ -1,6 +1,8 @@
 //! Lines of the log of changes, in both forms.
 
 mod quick;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 
@@ -9,10 +11,11 @@ use serde_json::value::RawValue;
 
 use super::form::Form;
 use super::state::Scope;
+use super::turn::millis;
 use crate::delta::{
     Delta, DeltaText, Op, Path, Spelling, parse_path, path_text, present, shared, write_fields,
 };
-use crate::tree::{Slice, Tree};
+use crate::tree::{Kind, Node, Slice, Tree};
 
 pub(crate) use quick::ChangeLine;
 
@@ -51,8 +54,8 @@ struct ChangeText<'t> {
     turn_id: u64,
     #[serde(borrow, default)]
     event_id: Option<Cow<'t, str>>,
-    #[serde(default)]
-    timestamp: Option<i64>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    timestamp: Option<&'t RawValue>,
     #[serde(borrow, default)]
     scope: Option<Cow<'t, str>>,
     #[serde(borrow, default)]
@@ -68,7 +71,7 @@ struct ChangeText<'t> {
     #[serde(borrow, default, deserialize_with = "present")]
     new_value: Option<&'t RawValue>,
     #[serde(default)]
-    positions: Vec<usize>,
+    positions: Option<Vec<usize>>,
     #[serde(default)]
     position: Option<usize>,
     #[serde(default)]
@@ -94,7 +97,7 @@ impl Change {
             id: text.delta_id.unwrap_or_default().into_owned(),
             turn: text.turn_id,
             event: text.event_id.map(Cow::into_owned),
-            time: text.timestamp,
+            time: text.timestamp.and_then(|raw| millis(raw.get())),
             group,
             extra: Vec::new(),
         })
@@ -160,7 +163,9 @@ impl Change {
             let path = Path::array(segments).spelled(Spelling::Array);
             out.push_str(&format!(",\"path\":{}", path_text(&path)));
             let (previous, new) = flat_values(delta);
-            out.push_str(&format!(",\"previousValue\":{previous}"));
+            if let Some(previous) = previous {
+                out.push_str(&format!(",\"previousValue\":{previous}"));
+            }
             if let Some(new) = new {
                 out.push_str(&format!(",\"newValue\":{new}"));
             }
@@ -171,6 +176,10 @@ impl Change {
                 push_string(out, event);
             }
             delta.write_notes(out);
+            if delta.op == Op::Pull && delta.positions.is_empty() {
+                // Otherwise nobody could tell that nothing was removed.
+                out.push_str(",\"positions\":[]");
+            }
             let fields = delta.extra.iter().chain(&self.extra);
             let others = fields.filter(|(key, _)| !FLAT_FIELDS.contains(&key.as_str()));
             write_fields(&others.cloned().collect::<Vec<_>>(), out);
@@ -216,9 +225,10 @@ fn flat_op(op: Op) -> &'static str {
     }
 }
 
-/// The previous and the new value as the program writes them: of a sum, the total.
-fn flat_values(delta: &Delta) -> (String, Option<String>) {
-    let previous = delta.previous.as_ref().map_or_else(|| "null".to_owned(), Tree::to_line);
+/// The previous and the new value as the program writes them: of a sum, the total; nothing where there was nothing.
+fn flat_values(delta: &Delta) -> (Option<String>, Option<String>) {
+    let none = || (delta.op != Op::Set).then(|| "null".to_owned());
+    let previous = delta.previous.as_ref().map(Tree::to_line).or_else(none);
     let new = match delta.op {
         Op::Increment => delta.total(),
         _ => delta.value.as_ref().map(Tree::to_line),
@@ -241,15 +251,17 @@ impl ChangeText<'_> {
             prefix.iter().map(|&key| Box::from(key)).chain(path.segments().iter().cloned()),
         );
         let new = self.new_value.map(|raw| shared(slice, raw));
-        let previous =
-            self.previous_value.map(|raw| shared(slice, raw)).filter(|old| !old.is_null());
+        let previous = self.previous_value.map(|raw| shared(slice, raw));
+        // Everturn notes the places of all that it removes; `null` is then a value like any other.
+        let is_noted = self.positions.is_some();
         let value = || new.clone().ok_or_else(|| format!("{operation} without a new value"));
         let mut delta = match operation {
             // Sums are stored with their result, so that adding again would count twice.
             "set" | "create" | "increment" | "decrement" => Delta::set(path, value()?),
             "append" => Delta::push(path, value()?),
             "remove" => {
-                match new.clone().or_else(|| previous.clone()).filter(|value| !value.is_null()) {
+                let value = new.clone().or_else(|| previous.clone());
+                match value.filter(|value| is_noted || !value.is_null()) {
                     Some(value) => Delta::pull(path, value),
                     None => Delta::delete(path),
                 }
@@ -257,10 +269,19 @@ impl ChangeText<'_> {
             "delete" => Delta::delete(path),
             other => return Err(format!("{other:?} is no operation that is known")),
         };
-        if delta.op != Op::Push {
-            delta.previous = previous;
-        }
-        delta.positions = self.positions.clone();
+        let is_array = |tree: &Tree| tree.kind() == Kind::Array;
+        delta.previous = match delta.op {
+            Op::Push => previous.filter(|was| is_noted && is_array(was)),
+            Op::Pull if self.positions.as_ref().is_some_and(Vec::is_empty) => {
+                Some(Tree(Node::Array(Vec::new())))
+            }
+            Op::Pull => previous.filter(|was| (is_noted || new.is_some()) && is_array(was)),
+            Op::Set if operation == "create" || self.created_parents > 0 => {
+                previous.filter(|was| !was.is_null())
+            }
+            _ => previous,
+        };
+        delta.positions = self.positions.clone().unwrap_or_default();
         delta.member = self.position;
         delta.created = self.created_parents;
         Ok(Group { scope, deltas: vec![delta] })

@@ -7,9 +7,10 @@ use super::error::GameError;
 use super::names::{Document, Log, SESSIONS, Status, below};
 use super::session::{Session, find};
 use super::survey::{Facts, Place, Unreadable, survey};
+use crate::archive::{ArchiveError, Limits, Pieces, check};
 use crate::check::{Checked, Watch};
 use crate::disk::Kind;
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::names::{FilePath, SessionId};
 use crate::store::{Store, StoreError};
 
@@ -72,6 +73,9 @@ pub(crate) fn check_dir(
     place: &Place,
     watch: &mut dyn Watch,
 ) -> Result<Looked, GameError> {
+    if let Some(looked) = no_directories(store, place, watch)? {
+        return Ok(looked);
+    }
     for attempt in 1.. {
         let before = metadata(store, place)?;
         let session = open(store, place)?;
@@ -90,6 +94,45 @@ pub(crate) fn check_dir(
         return Ok(Looked { checked, covered });
     }
     Ok(Looked::default())
+}
+
+/// Whether something stands where the session keeps files: then nothing else can be said about it.
+fn no_directories(
+    store: &Arc<dyn Store>,
+    place: &Place,
+    watch: &mut dyn Watch,
+) -> Result<Option<Looked>, GameError> {
+    let mut looked = Looked::default();
+    for name in ["turns", "deltas", "snapshots", "scenes", "indexes"] {
+        let file = below(&place.dir, &[name]);
+        let Some(stat) = store.stat(&file)? else { continue };
+        if stat.kind == Kind::File {
+            let message = "it is no directory, though the session keeps files below it".to_owned();
+            let (line, offset, code) = (None, None, Code::Unreadable);
+            let finding = Finding { file, line, offset, code, message };
+            looked.checked.count(&finding);
+            watch.finding(finding);
+        }
+    }
+    Ok((looked.checked.findings > 0).then_some(looked))
+}
+
+/// Looks into the archive of a session, if the file is one: it must be whole, and hold nothing that is not let in.
+pub(crate) fn check_archive(store: &Arc<dyn Store>, file: &FilePath) -> Option<Vec<Finding>> {
+    let name = file.name()?;
+    let id = SessionId::parse(name.as_str().strip_suffix(".tar.gz")?).ok()?;
+    if super::names::archive(&id).ok().as_ref() != Some(file) {
+        return None;
+    }
+    let looked = Pieces::open(&**store, file).map_err(ArchiveError::from);
+    let looked = looked.and_then(|pieces| check(pieces, id.as_name(), &Limits::default()));
+    let message = match looked {
+        Ok(contents) if !contents.files.is_empty() => return Some(Vec::new()),
+        Ok(_) => "there is no file in it".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let (file, line, offset, code) = (file.clone(), None, None, Code::Unreadable);
+    Some(vec![Finding { file, line, offset, code, message }])
 }
 
 /// Opens a session for a look at it, whatever it is called.

@@ -213,6 +213,21 @@ impl<R> Iterator for Rows<R> {
     }
 }
 
+/// The turn of the first line of a file, if it begins as ours do.
+pub(crate) fn first_turn(
+    store: &Arc<dyn Store>,
+    file: &FilePath,
+) -> Result<Option<u64>, StoreError> {
+    let start = store.read(file, 0..FIRST_BYTES)?;
+    let text = str::from_utf8(&start).unwrap_or_else(|error| {
+        start.get(..error.valid_up_to()).and_then(|good| str::from_utf8(good).ok()).unwrap_or("")
+    });
+    Ok(glance(text))
+}
+
+/// How much of a file tells the turn of its first line.
+const FIRST_BYTES: u64 = 1024;
+
 /// The turn of a line that begins as ours do, without reading all of it.
 fn glance(line: &str) -> Option<u64> {
     let rest = match line.strip_prefix("{\"turnId\":") {

@@ -46,6 +46,21 @@ pub struct Note {
 }
 
 /// An old session, ready to become a new one.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use everturn::game::{Migration, Session};
+/// use everturn::store::{MemoryStore, Store};
+///
+/// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+/// let now = "2026-01-01T10:00:00Z".parse()?;
+/// let old = br#"{"sessionId": "old-1", "worldState": {}, "player": {}, "frames": [{"text": "You go."}]}"#;
+/// let migration = Migration::read(old, None, now)?;
+/// migration.import(&store, now)?;
+/// assert_eq!(Session::open(store, &migration.id)?.turn(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Migration {
     /// The id of the session.

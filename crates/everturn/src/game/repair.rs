@@ -32,6 +32,7 @@ use crate::store::{Store, Writer, trash_dir};
 pub use crate::repairs::{Action, Repair};
 
 use plan::Plan;
+pub(super) use turns::lost_line;
 
 /// Says what a repair would do, and does nothing.
 pub fn plan_repair(store: &Arc<dyn Store>, id: &SessionId) -> Result<Repair, GameError> {
@@ -74,6 +75,22 @@ fn over(store: &Arc<dyn Store>, changes: Changes) -> Arc<dyn Store> {
 }
 
 /// Repairs a session. If a file cannot be read, nothing is changed.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use everturn::game::{GameWriter, NewSession, repair};
+/// use everturn::names::SessionId;
+/// use everturn::store::{MemoryStore, Store};
+///
+/// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+/// let now = "2026-01-01T10:00:00Z".parse()?;
+/// let id = SessionId::parse("session-abc123")?;
+/// GameWriter::create(Arc::clone(&store), &NewSession::new(id.clone()), now)?.close(now)?;
+/// let done = repair(&store, &id, now)?;
+/// assert!(done.actions.is_empty(), "there is nothing to repair");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn repair(store: &Arc<dyn Store>, id: &SessionId, now: Timestamp) -> Result<Repair, GameError> {
     let trash = repairs::new_place(store, id, now)?;
     let writer = store.lock(&[scopes(id), vec![trash.clone()]].concat())?;

@@ -1,5 +1,6 @@
 //! A session that is read.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::changes::{Change, ChangeLine};
@@ -18,6 +19,25 @@ use crate::store::{Store, StoreError};
 use crate::tree::{Kind, Slice, Tree};
 
 /// A session that is read. It never writes, and never waits for whoever does.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use everturn::game::{GameWriter, NewSession, Session, TurnInput};
+/// use everturn::names::SessionId;
+/// use everturn::store::{MemoryStore, Store};
+///
+/// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+/// let now = "2026-01-01T10:00:00Z".parse()?;
+/// let id = SessionId::parse("session-abc123")?;
+/// let mut game = GameWriter::create(Arc::clone(&store), &NewSession::new(id.clone()), now)?;
+/// game.append(&TurnInput::parse(r#"{"actor": "gm", "narration": "It rains."}"#)?, now)?;
+/// let session = Session::open(store, &id)?;
+/// let told: Vec<String> =
+///     session.turns(1, 1)?.map(|turn| Ok(turn?.text())).collect::<Result<_, everturn::game::GameError>>()?;
+/// assert_eq!((session.turn(), told), (1, vec!["It rains.".to_owned()]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Session {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) id: SessionId,
@@ -32,6 +52,14 @@ pub struct Session {
     files: Mutex<Option<Arc<Files>>>,
     /// What was noticed when the session was opened.
     pub(crate) findings: Vec<Finding>,
+}
+
+/// What the state files show.
+pub(crate) struct StoredState {
+    pub(crate) turn: u64,
+    pub(crate) state: State,
+    /// A file that is not the one that was written.
+    pub(crate) touched: Option<FilePath>,
 }
 
 /// All sessions of a store, with their status, sorted by id.
@@ -183,10 +211,11 @@ impl Session {
         Ok(meta)
     }
 
-    /// The shape shows in the metadata, otherwise in the names and lines of the logs.
+    /// The shape shows in the metadata, otherwise in the lines and names of the logs, and in a file that only the
+    /// program writes.
     fn detect_form(&self) -> Result<Form, GameError> {
-        let has = |key: &str| self.metadata().is_some_and(|meta| meta.at(&[key]).is_some());
-        if has("current") || has("version") || has("files") {
+        let at = |key: &str| self.metadata().and_then(|meta| meta.at(&[key]));
+        if at("current").is_some() || at("files").is_some() {
             return Ok(Form::Documented);
         }
         let files = self.files()?;
@@ -199,6 +228,14 @@ impl Session {
                     return Ok(form);
                 }
             }
+        }
+        let named = at("player").is_some_and(|player| player.kind() == Kind::String);
+        let npcs = self.store.stat(&Document::Npcs.in_dir(&self.dir))?;
+        if at("startTime").is_some() || named || npcs.is_some() {
+            return Ok(Form::Program);
+        }
+        if at("version").is_some() {
+            return Ok(Form::Documented);
         }
         let current = files.turns.iter().any(|(file, _)| file.last.is_none());
         Ok(if files.turns.is_empty() || current { Form::Documented } else { Form::Program })
@@ -251,7 +288,8 @@ impl Session {
                     let (store, files) = (Arc::clone(&self.store), Vec::new().into_iter());
                     let (rows, parse) =
                         (Some((Arc::new(file), rows)), ChangeLine::parse as fn(&_) -> _);
-                    let (form, ahead, findings) = (self.form, None, Vec::new());
+                    let (form, superseded, findings) =
+                        (self.form, Superseded::default(), Vec::new());
                     return Ok(LogRows {
                         store,
                         files,
@@ -259,7 +297,7 @@ impl Session {
                         wanted,
                         parse,
                         form,
-                        ahead,
+                        superseded,
                         findings,
                     });
                 }
@@ -275,24 +313,26 @@ impl Session {
         *self.files.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Reads a state file. One that is as it was written is known to be good.
-    pub(crate) fn read_state(&self, path: &FilePath, field: &str) -> Result<Tree, GameError> {
+    /// Reads a state file, and says whether it is another one than was written, as far as that can be told. One that
+    /// is as it was written is known to be good.
+    fn read_state(&self, path: &FilePath, field: &str) -> Result<(Tree, bool), GameError> {
         let bytes = self.store.read(path, 0..u64::MAX)?;
         let sum = format!("crc64:{:016x}", checksum(&[&bytes]));
         let text =
             String::from_utf8(bytes).map_err(|_| GameError::damaged(path, "it is not UTF-8"))?;
         let meta = self.meta.as_ref();
         let known = meta.and_then(|meta| meta.text(&["stateFiles", "checksums", field]));
-        if known == Some(sum) && !text.ends_with('\n') && !text.starts_with('\u{feff}') {
+        let untouched = known.as_ref() == Some(&sum);
+        if untouched && !text.ends_with('\n') && !text.starts_with('\u{feff}') {
             let end = text.len();
-            return Ok(Tree::trusted(text.into(), 0..end));
+            return Ok((Tree::trusted(text.into(), 0..end), false));
         }
         let text = text.trim_start_matches('\u{feff}');
         let tree = Tree::parse(text).map_err(|bad| GameError::damaged(path, bad))?;
         if tree.kind() != Kind::Object {
             return Err(GameError::damaged(path, format!("it is {}, not an object", tree.kind())));
         }
-        Ok(tree)
+        Ok((tree, known.is_some() && !untouched))
     }
 
     /// The path of a file that the metadata name, which must lie in the session's directory.
@@ -302,30 +342,52 @@ impl Session {
     }
 
     /// The states as the files have them, and the turn they are of.
-    pub(crate) fn stored_state(&self) -> Result<(u64, State), GameError> {
+    pub(crate) fn stored_state(&self) -> Result<StoredState, GameError> {
         let own = |document: Document| document.in_dir(&self.dir);
+        let mut touched = None;
+        let mut read = |path: FilePath, field: &str| {
+            let (tree, is_touched) = self.read_state(&path, field)?;
+            if is_touched {
+                touched.get_or_insert(path);
+            }
+            Ok::<_, GameError>(tree)
+        };
         let world = self.named_file("worldState").unwrap_or_else(|| own(Document::World));
         let player = self.named_file("playerState").unwrap_or_else(|| own(Document::Player));
-        let world = self.read_state(&world, "worldState")?;
-        let player = self.read_state(&player, "playerState")?;
+        let world = read(world, "worldState")?;
+        let player = read(player, "playerState")?;
         let scene = match self.named_file("currentScene") {
-            Some(file) => self.read_state(&file, "currentScene")?,
+            Some(file) => read(file, "currentScene")?,
             None => Tree::null(),
         };
         let npcs = match self.form {
             Form::Documented => None,
-            Form::Program => match self.read_state(&own(Document::Npcs), "npcs") {
+            Form::Program => match read(own(Document::Npcs), "npcs") {
                 Ok(npcs) => Some(npcs),
                 Err(GameError::Store(StoreError::Missing { .. })) => None,
                 Err(error) => return Err(error),
             },
         };
         let turn = self.meta.as_ref().and_then(|meta| meta.number(&["stateFiles", "turnId"]));
-        Ok((turn.unwrap_or(self.turn), State { world, player, scene, npcs }))
+        let state = State { world, player, scene, npcs };
+        // Whoever does not say which turn they show writes them with every turn.
+        Ok(StoredState { turn: turn.unwrap_or(self.turn), state, touched })
     }
 
-    /// The lines of a log about these turns, in the order of the files.
+    /// The lines of a log about these turns, in the order of the files. A file that is missing is a finding.
     pub(crate) fn rows<R>(
+        &self,
+        log: Log,
+        first: u64,
+        last: u64,
+        parse: fn(&Slice) -> Result<R, String>,
+    ) -> Result<LogRows<R>, GameError> {
+        let findings = self.missing_files(log, first, last)?;
+        Ok(LogRows { findings, ..self.present_rows(log, first, last, parse)? })
+    }
+
+    /// The same of the files that are there.
+    fn present_rows<R>(
         &self,
         log: Log,
         first: u64,
@@ -336,7 +398,17 @@ impl Session {
         let store = Arc::clone(&self.store);
         let (wanted, files) = (first..last.saturating_add(1), files.into_iter());
         let (form, findings) = (self.form, Vec::new());
-        Ok(LogRows { store, files, rows: None, wanted, parse, form, ahead: None, findings })
+        let (rows, superseded) = (None, Superseded::default());
+        Ok(LogRows { store, files, rows, wanted, parse, form, superseded, findings })
+    }
+
+    /// The changes of a range of turns, as far as their files are there.
+    pub(crate) fn present_changes(
+        &self,
+        first: u64,
+        last: u64,
+    ) -> Result<LogRows<ChangeLine>, GameError> {
+        self.present_rows(Log::Deltas, first, last, ChangeLine::parse)
     }
 
     /// The turns of a range, both ends included, with what was noticed on the way in
@@ -364,9 +436,9 @@ impl Session {
 pub(crate) trait OfTurn {
     fn of_turn(&self) -> u64;
 
-    /// Whether the program has written this in place of `earlier`, which it cannot take back.
-    fn supersedes(&self, _earlier: &Self) -> bool {
-        false
+    /// What the program has written in place of this, because it cannot take it back, has the same.
+    fn written_again(&self) -> Option<(u64, i64)> {
+        None
     }
 }
 
@@ -375,8 +447,8 @@ impl OfTurn for Turn {
         self.turn
     }
 
-    fn supersedes(&self, earlier: &Turn) -> bool {
-        self.turn == earlier.turn && self.time == earlier.time
+    fn written_again(&self) -> Option<(u64, i64)> {
+        self.time.map(|time| (self.turn, time))
     }
 }
 
@@ -397,10 +469,24 @@ pub struct LogRows<R> {
     wanted: std::ops::Range<u64>,
     parse: fn(&Slice) -> Result<R, String>,
     form: Form,
-    /// A line that was read to see whether it takes the place of the one before.
-    ahead: Option<Found<R>>,
+    superseded: Superseded,
     /// What was noticed so far.
     pub findings: Vec<Finding>,
+}
+
+/// Which lines of a file take the place of earlier ones in it: what those have in common, and where the last is.
+#[derive(Default)]
+struct Superseded(HashMap<(u64, i64), Again>);
+
+/// A line that comes again.
+#[derive(Clone, Copy)]
+struct Again {
+    lines: u64,
+    line: u64,
+    offset: u64,
+    length: u64,
+    /// Whether it was handed out, in the place of the first.
+    told: bool,
 }
 
 #[expect(
@@ -410,34 +496,11 @@ pub struct LogRows<R> {
 impl<R: OfTurn> LogRows<R> {
     /// The next line with the file that has it.
     pub(crate) fn next_line(&mut self) -> Option<Result<Found<R>, GameError>> {
-        let mut row = match self.ahead.take() {
-            Some(row) => row,
-            None => match self.read_line()? {
-                Ok(row) => row,
-                Err(error) => return Some(Err(error)),
-            },
-        };
-        while self.form == Form::Program {
-            match self.read_line() {
-                Some(Ok(next)) if next.0.supersedes(&row.0) => row = next,
-                Some(Ok(next)) => {
-                    self.ahead = Some(next);
-                    break;
-                }
-                Some(Err(error)) => return Some(Err(error)),
-                None => break,
-            }
-        }
-        Some(Ok(row))
-    }
-
-    fn read_line(&mut self) -> Option<Result<Found<R>, GameError>> {
         loop {
             let Some((file, rows)) = &mut self.rows else {
                 let file = self.files.next()?;
-                match Rows::open(&self.store, &file, self.wanted.clone(), self.parse) {
-                    Ok(rows) => self.rows = Some((Arc::new(file), rows)),
-                    Err(error) => return Some(Err(error)),
+                if let Err(error) = self.open(file) {
+                    return Some(Err(error));
                 }
                 continue;
             };
@@ -446,11 +509,58 @@ impl<R: OfTurn> LogRows<R> {
                 Some(Err(error)) => return Some(Err(error)),
                 Some(Ok(Piece::Finding(finding))) => self.findings.push(finding),
                 Some(Ok(Piece::Row(row, line))) if self.wanted.contains(&row.of_turn()) => {
-                    return Some(Ok((row, Arc::clone(file), line)));
+                    let file = Arc::clone(file);
+                    match self.last_of(row, line, &file).transpose() {
+                        Some(Ok((row, line))) => return Some(Ok((row, file, line))),
+                        Some(Err(error)) => return Some(Err(error)),
+                        None => {}
+                    }
                 }
                 Some(Ok(Piece::Row(..))) => {}
             }
         }
+    }
+
+    fn open(&mut self, file: FilePath) -> Result<(), GameError> {
+        let rows = || Rows::open(&self.store, &file, self.wanted.clone(), self.parse);
+        let mut again: HashMap<(u64, i64), Again> = HashMap::new();
+        if self.form == Form::Program {
+            for piece in rows()? {
+                let Piece::Row(row, line) = piece? else { continue };
+                let Some(key) = row.written_again() else { continue };
+                let lines = again.get(&key).map_or(0, |again| again.lines) + 1;
+                let (offset, length) = (line.offset, line.slice.as_str().len() as u64);
+                again.insert(key, Again { lines, line: line.line, offset, length, told: false });
+            }
+            again.retain(|_, again| again.lines > 1);
+        }
+        self.rows = Some((Arc::new(file.clone()), rows()?));
+        self.superseded = Superseded(again);
+        Ok(())
+    }
+
+    /// The line that counts, in the place of the first of those that come again; nothing in the place of the others.
+    fn last_of(
+        &mut self,
+        row: R,
+        line: Line,
+        file: &FilePath,
+    ) -> Result<Option<(R, Line)>, GameError> {
+        let key = row.written_again();
+        let Some(again) = key.and_then(|key| self.superseded.0.get_mut(&key)) else {
+            return Ok(Some((row, line)));
+        };
+        if std::mem::replace(&mut again.told, true) {
+            return Ok(None);
+        }
+        let Again { line: number, offset, length, .. } = *again;
+        let bytes = self.store.read(file, offset..offset + length)?;
+        let slice = Slice::whole(String::from_utf8_lossy(&bytes).into_owned());
+        // It was read before; if somebody has changed it since then, the first line is as good.
+        Ok(Some(match (self.parse)(&slice) {
+            Ok(last) => (last, Line { slice, line: number, offset }),
+            Err(_) => (row, line),
+        }))
     }
 }
 

@@ -84,6 +84,8 @@ pub struct Snapshot {
     pub reason: Reason,
     /// The state.
     pub state: State,
+    /// Whether it has checksums, so that it is known to be what was written.
+    pub(crate) summed: bool,
 }
 
 /// What a snapshot says besides the state.
@@ -314,9 +316,13 @@ pub(crate) fn read_with_facts(
         scene: part(SCENE).unwrap_or_else(Tree::null),
         npcs: part(NPCS),
     };
+    let mut summed = true;
     if !untouched {
         for (key, part) in parts(&state) {
-            let Some(expected) = tree.string_at(&[SUMS, key]) else { continue };
+            let Some(expected) = tree.string_at(&[SUMS, key]) else {
+                summed &= part.is_null();
+                continue;
+            };
             if expected.starts_with("sha256:") && digest(part).to_string() != expected {
                 return Err(format!("{key} does not have the checksum that it should have"));
             }
@@ -333,7 +339,7 @@ pub(crate) fn read_with_facts(
         deltas: number(&["deltaAggregation", "deltasAggregated"]),
         range: range("0").zip(range("1")),
     };
-    Ok((Snapshot { id, turn, reason, state }, facts))
+    Ok((Snapshot { id, turn, reason, state, summed }, facts))
 }
 
 #[cfg(test)]

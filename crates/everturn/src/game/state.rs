@@ -5,6 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 
 use super::changes::Group;
+use super::form::Form;
 use super::meta::stamp;
 use crate::delta::{Delta, DeltaError, apply_group};
 use crate::document::Style;
@@ -79,6 +80,15 @@ impl State {
             Scope::Player => Some(&self.player),
             Scope::Scene => Some(&self.scene),
             Scope::Npcs => self.npcs.as_ref(),
+        }
+    }
+
+    /// The scene that is being played: the program keeps it inside the world.
+    #[must_use]
+    pub fn scene_in(&self, form: Form) -> Tree {
+        match form {
+            Form::Documented => self.scene.clone(),
+            Form::Program => self.world.at(&["currentScene"]).unwrap_or_else(Tree::null),
         }
     }
 

@@ -106,6 +106,8 @@ pub(crate) struct Facts {
     pub(crate) bad_snapshots: Vec<FilePath>,
     /// Snapshots that are good, but do not follow from the changes or say something wrong about themselves.
     pub(crate) odd_snapshots: BTreeSet<u64>,
+    /// The snapshot from which the first good one follows, if it says so.
+    pub(crate) first_from: Option<String>,
     /// The first good snapshot that does not follow from another one.
     pub(crate) beginning: Option<u64>,
     /// Stretches of more than a hundred turns without a snapshot: after this one, up to that one.

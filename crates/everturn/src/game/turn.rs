@@ -381,7 +381,7 @@ impl Event {
 }
 
 /// A time in milliseconds, or written as text.
-fn millis(raw: &str) -> Option<i64> {
+pub(crate) fn millis(raw: &str) -> Option<i64> {
     if let Some(text) = raw.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
         return text.parse::<jiff::Timestamp>().ok().map(|time| time.as_millisecond());
     }
@@ -428,7 +428,8 @@ impl TurnLine<'_> {
         if form == Form::Documented || !input.state_changes.is_empty() {
             line.list("stateChanges", &input.state_changes);
         }
-        for (key, value) in &input.extra {
+        let is_own = |key: &str| form == Form::Program && key == "turnNumber";
+        for (key, value) in input.extra.iter().filter(|(key, _)| !is_own(key)) {
             line.field(key, &value.to_line());
         }
         line.end()

@@ -172,6 +172,7 @@ impl Layout for GameLayout {
         now: Timestamp,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Branch, LayoutError> {
+        status(place)?;
         life::branch_off(store, place, how, now, progress)
     }
 
@@ -183,6 +184,7 @@ impl Layout for GameLayout {
         now: Timestamp,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Branch, LayoutError> {
+        status(place)?;
         life::go_back(store, place, turn, now, progress)
     }
 
@@ -402,6 +404,9 @@ impl From<GameError> for LayoutError {
             }
             GameError::Damaged { .. } | GameError::NoState { .. } => {
                 LayoutError::Damaged { what: chain(&error) }
+            }
+            GameError::Archive(archive) if archive.is_damage() => {
+                LayoutError::Damaged { what: chain(&*archive) }
             }
             other => LayoutError::request(chain(&other)),
         }

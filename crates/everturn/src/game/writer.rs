@@ -2,6 +2,7 @@
 
 mod create;
 pub(super) mod indexing;
+mod lost;
 mod scenes;
 pub(super) mod turns;
 pub(super) mod upkeep;
@@ -21,10 +22,12 @@ use super::scenes::{NewScene, SceneEnd};
 use super::session::{OfTurn, Session};
 use super::snapshot::Reason;
 use super::state::State;
-use crate::finding::Finding;
+use super::turn::Turn;
+use crate::delta::{Delta, Path};
+use crate::finding::{Code, Finding};
 use crate::names::{FilePath, SceneId, SessionId};
 use crate::store::{Durability, Receipt, Step, Store, StoreError, Writer};
-use crate::tree::Tree;
+use crate::tree::{Kind, Tree};
 
 pub(crate) use turns::LONGEST_PAUSE;
 pub(crate) use upkeep::SNAPSHOT_TURNS;
@@ -125,10 +128,15 @@ impl GameWriter {
     }
 
     /// Goes on with a session that is locked, whatever its status.
-    pub(crate) fn with(session: Session, writer: Box<dyn Writer>) -> Result<GameWriter, GameError> {
-        let meta = session.writable_meta()?;
+    pub(crate) fn with(
+        mut session: Session,
+        writer: Box<dyn Writer>,
+    ) -> Result<GameWriter, GameError> {
+        let mut meta = session.writable_meta()?;
+        session.must_have_logs()?;
         let logged = session.last_logged_turn()?;
-        if logged != session.turn {
+        let is_torn = session.form == Form::Documented && logged + 1 == session.turn;
+        if logged != session.turn && !is_torn {
             let file = super::names::Document::Meta.in_dir(&session.dir);
             let reason = format!(
                 "it says that turn {} was the last, but the log of turns ends with {logged}",
@@ -137,13 +145,34 @@ impl GameWriter {
             return Err(GameError::damaged(&file, reason));
         }
         let moment = session.resume()?;
+        let is_doubtful =
+            |finding: &&Finding| matches!(finding.code, Code::MissingFile | Code::StateDiffers);
+        if let Some(finding) = moment.findings.iter().find(is_doubtful) {
+            return Err(GameError::damaged(&finding.file, &finding.message));
+        }
         let (turns, deltas) = (tape(&session, Log::Turns)?, tape(&session, Log::Deltas)?);
-        let (state, game_time) = match session.form {
-            Form::Documented => (moment.state.unstamped(), last_game_time(&session)?),
-            Form::Program => (moment.state, Tree::null()),
+        let last = last_row(&session)?;
+        let told = last.as_ref().and_then(|turn| turn.raw.at(&["gameTime"]));
+        let game_time = told.unwrap_or_else(|| noted_game_time(&meta));
+        let state = match session.form {
+            Form::Documented => moment.state.unstamped(),
+            Form::Program => moment.state,
         };
         let stored = meta.number(&["stateFiles", "turnId"]).unwrap_or(session.turn);
-        Ok(GameWriter {
+        match session.form {
+            // From the first turn on that is written now, the files show an earlier one.
+            Form::Documented => {
+                if meta.tree.at(&["stateFiles"]).is_none_or(|own| own.kind() != Kind::Object) {
+                    meta.put_tree(&["stateFiles"], Tree::object());
+                }
+                meta.put(&["stateFiles", "turnId"], &stored);
+                session.meta = Some(meta.clone());
+            }
+            Form::Program => {
+                meta.put(&["current", "sceneId"], &last.and_then(|turn| turn.scene));
+            }
+        }
+        let mut game = GameWriter {
             state_turn: stored,
             state,
             last_time: meta
@@ -157,7 +186,11 @@ impl GameWriter {
             session,
             indexes: None,
             findings: moment.findings,
-        })
+        };
+        if is_torn {
+            game.tell_lost()?;
+        }
+        Ok(game)
     }
 
     /// The session's id.
@@ -191,6 +224,23 @@ impl GameWriter {
     }
 
     /// Begins a scene; one that is still going on ends first.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use everturn::game::{GameWriter, NewScene, NewSession, SceneEnd};
+    /// use everturn::names::SessionId;
+    /// use everturn::store::{MemoryStore, Store};
+    ///
+    /// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    /// let now = "2026-01-01T10:00:00Z".parse()?;
+    /// let id = SessionId::parse("session-abc123")?;
+    /// let mut game = GameWriter::create(store, &NewSession::new(id), now)?;
+    /// let (scene, begun) = game.start_scene(&NewScene::new("exploration"), now)?;
+    /// assert_eq!((scene.as_str(), begun.turn), ("scene-001", 1));
+    /// assert_eq!(game.end_scene(&SceneEnd::default(), now)?.turn, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn start_scene(
         &mut self,
         scene: &NewScene,
@@ -198,7 +248,7 @@ impl GameWriter {
     ) -> Result<(SceneId, Appended), GameError> {
         let id = match &scene.id {
             Some(id) => id.clone(),
-            None => self.next_scene_id()?,
+            None => self.next_scene_id(now)?,
         };
         self.must_be_new(&id)?;
         // Nothing but the disk can keep the new one from beginning now.
@@ -216,9 +266,14 @@ impl GameWriter {
 
     /// Ends the scene that is going on.
     pub fn end_scene(&mut self, end: &SceneEnd, now: Timestamp) -> Result<Appended, GameError> {
-        let Some(scene) = self.active_scene() else {
+        let Some(mut scene) = self.active_scene() else {
             return Err(GameError::input("there is no scene that could end"));
         };
+        if let Some(id) = self.scene_id().filter(|_| scene.at(&["sceneId"]).is_none()) {
+            // The program does not keep it in the scene.
+            let own = Delta::set(Path::array(["sceneId"]), super::meta::tree(&id));
+            drop(own.apply(&mut scene));
+        }
         let mut turn = end.turn(&scene, self.turn() + 1, &self.game_time);
         if let Some(ended) = &end.ended {
             turn.game_time = Some(ended.clone());
@@ -228,11 +283,34 @@ impl GameWriter {
 
     /// The scene that is going on.
     fn active_scene(&self) -> Option<Tree> {
-        let scene = &self.state.scene;
-        (scene.string_at(&["status"]).as_deref() == Some("active")).then(|| scene.clone())
+        let scene = self.state.scene_in(self.session.form);
+        let status = scene.string_at(&["status"]);
+        let is_active = match (status.as_deref(), self.session.form) {
+            (status, Form::Documented) => status == Some("active"),
+            (status, Form::Program) => {
+                scene.kind() == Kind::Object && status.is_none_or(|status| status == "active")
+            }
+        };
+        is_active.then_some(scene)
     }
 
-    fn next_scene_id(&self) -> Result<SceneId, GameError> {
+    /// The id of the scene that came last.
+    pub(crate) fn scene_id(&self) -> Option<String> {
+        let scene = self.state.scene_in(self.session.form);
+        let own = scene.string_at(&["sceneId"]);
+        match self.session.form {
+            Form::Documented => own,
+            Form::Program => own.or_else(|| self.meta.text(&["current", "sceneId"])),
+        }
+    }
+
+    fn next_scene_id(&self, now: Timestamp) -> Result<SceneId, GameError> {
+        if self.session.form == Form::Program {
+            // There the time tells them apart.
+            let mut ids = (now.as_millisecond()..).map(|time| format!("scene-{time}"));
+            let free = ids.find(|id| self.scene_id().as_ref() != Some(id));
+            return Ok(SceneId::parse(&free.unwrap_or_default())?);
+        }
         let mut count = self.meta.number(&["stats", "totalScenes"]).unwrap_or(0);
         loop {
             count += 1;
@@ -266,10 +344,27 @@ impl GameWriter {
     }
 }
 
-/// The time in the game after the last turn.
-fn last_game_time(session: &Session) -> Result<Tree, GameError> {
-    let last = session.turns(session.turn, session.turn)?.last().transpose()?;
-    Ok(last.and_then(|turn| turn.raw.at(&["gameTime"])).unwrap_or_else(Tree::null))
+/// The row of the last turn, if it is there.
+fn last_row(session: &Session) -> Result<Option<Turn>, GameError> {
+    let (first, last) = match session.form {
+        Form::Documented => (session.turn, session.turn),
+        // Numbers may have started again.
+        Form::Program => {
+            (session.turn.saturating_sub(1) / TURNS_PER_FILE * TURNS_PER_FILE + 1, u64::MAX - 1)
+        }
+    };
+    session.turns(first, last)?.last().transpose()
+}
+
+/// The time in the game as far as the metadata tell it.
+fn noted_game_time(meta: &Meta) -> Tree {
+    let noted = |key: &str| meta.tree.at(&["current", key]).unwrap_or_else(Tree::null);
+    let (day, time) = (noted("gameDay"), noted("gameTimeOfDay"));
+    if day.is_null() && time.is_null() {
+        return Tree::null();
+    }
+    let text = format!("{{\"day\":{},\"timeOfDay\":{}}}", day.to_line(), time.to_line());
+    Tree::parse(text).unwrap_or_else(|_| Tree::null())
 }
 
 /// The end of a log as the files have it.

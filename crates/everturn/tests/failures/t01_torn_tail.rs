@@ -1,12 +1,17 @@
 //! T1: a last line that is torn after a kill or a power cut.
 
+use std::sync::Arc;
+
+use everturn::disk::sim::SimDisk;
 use everturn::finding::Code;
+use everturn::game::{GameWriter, Session, TurnInput};
+use everturn::names::SessionId;
 use serde_json::Value;
 
 use crate::foreign::{codes, counts, layout, only, open as open_file, store, told};
 use crate::kinds::{ALL, open};
 use crate::records::files;
-use crate::support::{at_byte, bytes, checked, log, numbers, played, quarantined, read};
+use crate::support::{at_byte, bytes, checked, log, numbers, played, quarantined, read, starts};
 
 #[test]
 fn t01_a_torn_last_line_takes_nothing_else_away_in_every_layout() {
@@ -37,6 +42,68 @@ fn t01_a_torn_last_line_takes_nothing_else_away_in_every_layout() {
             }
         }
     }
+}
+
+/// Cuts the last record of a game's log at every byte; says what the log had before and after.
+fn cut_game(file: &str, from: &SimDisk, mut each: impl FnMut(&SimDisk, &[u8], &str)) {
+    let file = crate::support::path(&format!("sessions/active/session-one/{file}"));
+    let whole = bytes(from, &file);
+    let start = starts(&whole)[starts(&whole).len() - 2];
+    for cut in start..whole.len() - 1 {
+        let disk = from.fork();
+        disk.put(&file, &whole[..cut]);
+        each(&disk, &whole[start..cut], &format!("{file}, cut at {cut}"));
+    }
+}
+
+#[test]
+fn t01_a_game_whose_last_turn_is_torn_loads_the_others_and_goes_on() {
+    let kind = ALL.iter().find(|kind| kind.layout == "game").unwrap();
+    let whole = played(kind, 3);
+    let turn = |number| {
+        TurnInput::parse(&format!(
+        r#"{{"actor": "gm", "narration": "Turn {number}.", "events": [{{"type": "a"}}, {{"type": "b"}}],
+            "deltas": [{{"scope": "world", "deltas": [{{"op": "set", "path": "clock", "value": {number}}}]}}]}}"#
+    ))
+    .unwrap()
+    };
+    let id = SessionId::parse("session-one").unwrap();
+    let mut game = GameWriter::open(open(&whole).unwrap(), &id).unwrap();
+    game.append(&turn(4), crate::kinds::at(1)).unwrap();
+    game.release().unwrap();
+    cut_game("turns/turns-0001-current.jsonl", &whole, |disk, torn, place| {
+        let store = open(disk).unwrap();
+        assert_eq!(numbers(&read(kind, &store).0), [1, 2, 3], "{place}");
+        let mut game = GameWriter::open(Arc::clone(&store), &id).unwrap();
+        assert!(game.findings().iter().any(|found| found.code == Code::LostTurn), "{place}");
+        assert_eq!(game.append(&turn(5), crate::kinds::at(2)).unwrap().turn, 5, "{place}");
+        game.close(crate::kinds::at(3)).unwrap();
+        assert_eq!(numbers(&read(kind, &store).0), [1, 2, 3, 4, 5], "{place}");
+        let kept: Vec<&[u8]> = if torn.is_empty() { vec![] } else { vec![torn] };
+        assert_eq!(quarantined(disk), kept, "{place}");
+        // The lost turn is told, its changes stay, and nothing else is wrong.
+        let state = Session::open(store, &id).unwrap().state_at(4).unwrap().state;
+        assert_eq!(state.world.text_at(&["clock"]).as_deref(), Some("4"), "{place}");
+        let found: Vec<Code> = checked(disk)
+            .iter()
+            .filter(|found| found.code != Code::SetAside)
+            .map(|found| found.code)
+            .collect();
+        assert_eq!(found, [Code::LostTurn], "{place}");
+    });
+    // A torn change takes away that change, and no turn.
+    cut_game("deltas/deltas-current.jsonl", &whole, |disk, torn, place| {
+        let store = open(disk).unwrap();
+        assert_eq!(numbers(&read(kind, &store).0), [1, 2, 3, 4], "{place}");
+        let mut game = GameWriter::open(Arc::clone(&store), &id).unwrap();
+        assert_eq!(game.append(&turn(5), crate::kinds::at(2)).unwrap().turn, 5, "{place}");
+        drop(game);
+        assert_eq!(numbers(&read(kind, &store).0), [1, 2, 3, 4, 5], "{place}");
+        let kept: Vec<&[u8]> = if torn.is_empty() { vec![] } else { vec![torn] };
+        assert_eq!(quarantined(disk), kept, "{place}");
+        let state = Session::open(store, &id).unwrap().state_at(5).unwrap().state;
+        assert_eq!(state.world.text_at(&["clock"]).as_deref(), Some("5"), "{place}");
+    });
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod indexes;
 mod lifecycle;
 mod metadata;
 mod migrate;
+mod missing;
 mod model;
 mod program;
 mod repair;

@@ -265,3 +265,21 @@ fn an_import_that_is_cut_anywhere_is_there_whole_or_not_at_all() {
     }
     assert!(points > 20, "{points}");
 }
+
+#[test]
+fn a_state_that_the_old_session_does_not_tell_is_unknown() {
+    let disk = SimDisk::new();
+    let migration = read(
+        r#"{"sessionId": "old-1", "worldState": {"clock": 3}, "player": {"name": "Vex"},
+            "frames": [{"text": "one"}, {"text": "two"}, {"text": "three"}],
+            "checkpoints": [{"frame": 2, "worldState": {"clock": 2}, "player": {"name": "Vex"}}]}"#,
+    );
+    assert_eq!(import(&disk, &migration), Imported::New);
+    let session = session(&disk, "old-1");
+    for turn in [0, 1] {
+        let error = session.state_at(turn).unwrap_err();
+        assert!(matches!(error, GameError::NoState { .. }), "{turn}: {error}");
+    }
+    let clock = |turn: u64| session.state_at(turn).unwrap().state.world.text_at(&["clock"]);
+    assert_eq!((clock(2).as_deref(), clock(3).as_deref()), (Some("2"), Some("3")));
+}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn::delta::{Delta, Path};
-use everturn::game::{Form, GameWriter, Scope, Session, TurnInput};
+use everturn::game::{Form, GameWriter, NewScene, SceneEnd, Scope, Session, TurnInput};
 use everturn::names::FilePath;
 use everturn::store::{At, Durability, Expect, Secrecy, Step, Store};
 use everturn::tree::Tree;
@@ -236,4 +236,153 @@ fn numbers_that_start_again_are_told_apart_by_their_times() {
     );
     let mut game = GameWriter::open(Arc::clone(&store), &id("1732557000000")).unwrap();
     assert_eq!(game.append(&TurnInput::new("player"), at(0)).unwrap().turn, 4);
+}
+
+/// Says something with these changes, and returns what the files of turns and changes have then.
+fn say(store: &Arc<dyn Store>, input: &str) -> (Value, Vec<Value>) {
+    let name = session(store).id().clone();
+    let mut game = GameWriter::open(Arc::clone(store), &name).unwrap();
+    let turn = game.append(&TurnInput::parse(input).unwrap(), at(0)).unwrap().turn;
+    game.release().unwrap();
+    let lines = |log: &str| -> Vec<Value> {
+        let bytes = store.read(&path(&format!("{log}/{log}-0001-0100.jsonl")), 0..u64::MAX);
+        let text = String::from_utf8(bytes.unwrap_or_default()).unwrap();
+        let values = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        values.filter(|line: &Value| line["turnId"] == turn).collect()
+    };
+    (lines("turns").remove(0), lines("deltas"))
+}
+
+#[test]
+fn a_session_without_turns_keeps_its_form() {
+    for meta in [
+        json!({"startTime": 1_732_557_000_000_i64, "player": "Player"}),
+        json!({"startTime": 1, "player": "Player", "version": "0.3.0"}),
+        json!({"version": "0.3.0"}),
+    ] {
+        let store = memory();
+        let writer = store.lock(&[FilePath::parse(DIR).unwrap()]).unwrap();
+        let steps = vec![
+            document("session.meta.json", &meta),
+            document("world.state.json", &json!({"time": "dawn"})),
+            document("player.state.json", &json!({})),
+            document("npcs.state.json", &json!({})),
+        ];
+        writer.commit(steps, Durability::Synced).unwrap();
+        writer.release().unwrap();
+        assert_eq!(session(&store).form(), Form::Program, "{meta}");
+        let (turn, changes) = say(
+            &store,
+            r#"{"actor": "player", "deltas": [{"scope": "world", "deltas": [{"op": "set", "path": "time", "value": "noon"}]}]}"#,
+        );
+        assert_eq!((&turn["turnNumber"], &changes[0]["operation"]), (&json!(1), &json!("set")));
+        assert_eq!(session(&store).form(), Form::Program, "{meta}");
+    }
+}
+
+#[test]
+fn a_turn_goes_by_the_one_before_it() {
+    let store = store();
+    let (turn, _) = say(&store, r#"{"actor": "player", "turnNumber": 4}"#);
+    assert_eq!(turn["sceneId"], "scene-1732557000001");
+    assert_eq!(turn["gameTime"], json!({"day": 1, "timeOfDay": "morning", "timestamp": 0}));
+    let bytes = store.read(&path("turns/turns-0001-0100.jsonl"), 0..u64::MAX).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    assert_eq!(text.lines().last().unwrap().matches("turnNumber").count(), 1);
+}
+
+#[test]
+fn scenes_begin_and_end_inside_the_world() {
+    let store = store();
+    let name = id("1732557000000");
+    let mut game = GameWriter::open(Arc::clone(&store), &name).unwrap();
+    let scene = |game: &GameWriter| game.state().scene_in(Form::Program);
+    assert_eq!(scene(&game).string_at(&["name"]).as_deref(), Some("Alley"));
+    // The one that is going on ends first.
+    let (first, begun) = game.start_scene(&NewScene::new("social"), at(1)).unwrap();
+    assert_eq!(begun.turn, 5);
+    let (second, _) = game.start_scene(&NewScene::new("travel"), at(1)).unwrap();
+    assert_ne!(first, second);
+    assert_eq!(scene(&game).string_at(&["sceneId"]).as_deref(), Some(second.as_str()));
+    assert_eq!(game.append(&TurnInput::new("player"), at(2)).unwrap().turn, 8);
+    game.end_scene(&SceneEnd::default(), at(3)).unwrap();
+    assert_eq!(scene(&game).string_at(&["status"]).as_deref(), Some("completed"));
+    assert!(game.end_scene(&SceneEnd::default(), at(3)).is_err());
+    game.release().unwrap();
+    let scenes: Vec<_> =
+        session(&store).turns(4, 9).unwrap().map(|turn| turn.unwrap().scene.unwrap()).collect();
+    let (first, second) = (first.as_str(), second.as_str());
+    assert_eq!(scenes, ["scene-1732557000001", first, first, second, second, second]);
+    check_state(&store, 0, "3", "[]", "dawn", "false");
+}
+
+#[test]
+fn null_is_a_value_that_comes_back() {
+    let store = store();
+    let change = |deltas: &str| {
+        say(
+            &store,
+            &format!(
+                r#"{{"actor": "gm", "deltas": [{{"scope": "world", "deltas": [{deltas}]}}]}}"#
+            ),
+        );
+    };
+    change(
+        r#"{"op": "set", "path": "slot", "value": null}, {"op": "set", "path": "list", "value": [null, 1, null]}"#,
+    );
+    let before = session(&store).resume().unwrap().state;
+    change(r#"{"op": "set", "path": "slot", "value": 1}"#);
+    change(r#"{"op": "pull", "path": "list", "value": null}"#);
+    change(r#"{"op": "pull", "path": "list", "value": null}"#);
+    change(r#"{"op": "set", "path": "slot", "value": null}"#);
+    change(r#"{"op": "delete", "path": "slot"}"#);
+    let last = session(&store).resume().unwrap().state;
+    assert_eq!(last.world.text_at(&["list"]).as_deref(), Some("[1]"));
+    assert!(session(&store).state_at(4).unwrap().state.is_same(&before));
+    let mut game = GameWriter::open(Arc::clone(&store), &id("1732557000000")).unwrap();
+    game.undo(5, at(9)).unwrap();
+    assert!(game.state().is_same(&before));
+}
+
+#[test]
+fn rows_that_come_again_later_take_the_place_of_the_first() {
+    let store = store();
+    let writer = store.lock(&[FilePath::parse(DIR).unwrap()]).unwrap();
+    let again = |number: u64, time: i64| turn(number, time, &json!({"playerReasoning": "later"}));
+    let rows = [again(1, 1000), again(3, 3000), turn(1, 9000, &json!({}))];
+    let steps = vec![lines("turns/turns-0001-0100.jsonl", &rows)];
+    writer.commit(steps, Durability::Synced).unwrap();
+    writer.release().unwrap();
+    let turns: Vec<_> = session(&store).turns(0, 9).unwrap().map(Result::unwrap).collect();
+    let told: Vec<_> =
+        turns.iter().map(|turn| (turn.turn, turn.raw.string_at(&["playerReasoning"]))).collect();
+    let told: Vec<_> = told.iter().map(|(turn, why)| (*turn, why.as_deref())).collect();
+    assert_eq!(told, [(1, Some("later")), (2, Some("because")), (3, Some("later")), (1, None)]);
+}
+
+#[test]
+fn a_replay_keeps_numbers_that_start_again_apart() {
+    let store = store();
+    let writer = store.lock(&[FilePath::parse(DIR).unwrap()]).unwrap();
+    let set = |number: u64, time: i64, from: &str, to: &str| {
+        change(
+            number,
+            1,
+            time,
+            &json!({"target": "world", "operation": "set", "path": ["time"], "previousValue": from, "newValue": to}),
+        )
+    };
+    // Turn 4 changes nothing, and turn 2 is lost.
+    let turns = [turn(4, 4000, &json!({})), turn(1, 9000, &json!({})), turn(3, 9500, &json!({}))];
+    let changes = [set(1, 9000, "z", "a"), set(2, 9200, "a", "b"), set(3, 9500, "b", "noon")];
+    let steps = vec![
+        lines("turns/turns-0001-0100.jsonl", &turns),
+        lines("deltas/deltas-0001-0100.jsonl", &changes),
+    ];
+    writer.commit(steps, Durability::Synced).unwrap();
+    writer.release().unwrap();
+    let session = session(&store);
+    let frames = session.replay(1).unwrap().map(Result::unwrap);
+    let told: Vec<_> = frames.map(|frame| (frame.turn.turn, frame.deltas)).collect();
+    assert_eq!(told, [(1, 1), (2, 1), (3, 2), (4, 0), (1, 1), (2, 1), (3, 1)]);
 }

@@ -170,7 +170,7 @@ impl Stream for Changes {
             };
             if line.kind != ChangeKind::Base && self.turns.contains(&line.turn) {
                 let (turn, scope) = (line.turn, SCOPE.to_owned());
-                let change = |delta| Change { turn, scope: scope.clone(), delta };
+                let change = |delta| Change { turn, scope: scope.clone(), delta, time: None };
                 self.ready.extend(line.deltas.into_iter().map(change));
             }
         }

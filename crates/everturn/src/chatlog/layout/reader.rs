@@ -223,7 +223,7 @@ impl Changes<'_> {
             let path = Path::array([tool.clone(), changed.component]);
             let mut delta = Delta::set(path, changed.after);
             delta.previous = Some(changed.before).filter(|before| !before.is_null());
-            self.ready.push_back(Change { turn, scope: SCOPE.to_owned(), delta });
+            self.ready.push_back(Change { turn, scope: SCOPE.to_owned(), delta, time: None });
         }
     }
 }

@@ -73,6 +73,15 @@ impl Tally {
         }
     }
 
+    /// Writes how many events there are, with those of a line that is added.
+    pub(crate) fn note_events(&self, meta: &mut Meta, line: &Tree) {
+        let more = line.len_at(&["events"]).unwrap_or(0) as u64;
+        meta.put(&["stats", "totalTurns"], &(self.turns + 1));
+        meta.put(&["stats", "totalScenes"], &self.scenes.sum(0, u64::MAX));
+        meta.put(&["stats", "totalEvents"], &(self.events + more));
+        meta.put(&["stats", "conflictsResolved"], &self.conflicts);
+    }
+
     /// Writes the sums into the metadata of a session that stands at `turn`, with this state.
     pub(crate) fn note(&self, meta: &mut Meta, turn: u64, state: &State) {
         meta.put(&["current", "turnId"], &turn);

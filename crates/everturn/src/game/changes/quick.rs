@@ -19,6 +19,7 @@ use walk::Walk;
 #[derive(Debug, Clone)]
 pub(crate) struct ChangeLine {
     turn: u64,
+    time: Option<i64>,
     slice: Slice,
     content: Content,
 }
@@ -45,14 +46,19 @@ struct Part {
 impl ChangeLine {
     /// Reads a line in either form.
     pub(crate) fn parse(slice: &Slice) -> Result<ChangeLine, String> {
-        let (turn, content) = match quick(slice.as_str()) {
-            Some((turn, scope, parts)) => (turn, Content::Quick(scope, parts)),
+        let (turn, time, content) = match quick(slice.as_str()) {
+            Some((turn, time, scope, parts)) => (turn, Some(time), Content::Quick(scope, parts)),
             None => {
                 let change = Change::parse(slice)?;
-                (change.turn, Content::Full(Box::new(change)))
+                (change.turn, change.time, Content::Full(Box::new(change)))
             }
         };
-        Ok(ChangeLine { turn, slice: slice.clone(), content })
+        Ok(ChangeLine { turn, time, slice: slice.clone(), content })
+    }
+
+    /// When it was made, in milliseconds.
+    pub(crate) fn time(&self) -> Option<i64> {
+        self.time
     }
 
     /// How many deltas it has.
@@ -140,8 +146,8 @@ impl OfTurn for ChangeLine {
     }
 }
 
-/// The turn, the scope and the deltas of a line, if it is written as ours are.
-fn quick(line: &str) -> Option<(u64, Scope, Vec<Part>)> {
+/// The turn, the time, the scope and the deltas of a line, if it is written as ours are.
+fn quick(line: &str) -> Option<(u64, i64, Scope, Vec<Part>)> {
     let mut walk = Walk::new(line);
     walk.pass("{\"deltaId\":")?;
     walk.plain()?;
@@ -152,7 +158,7 @@ fn quick(line: &str) -> Option<(u64, Scope, Vec<Part>)> {
         walk.plain()?;
     }
     walk.pass(",\"timestamp\":")?;
-    walk.number::<i64>()?;
+    let time = walk.number()?;
     walk.pass(",\"scope\":")?;
     let scope = Scope::parse(line.get(walk.plain()?)?)?;
     walk.pass(",\"deltas\":[")?;
@@ -162,7 +168,7 @@ fn quick(line: &str) -> Option<(u64, Scope, Vec<Part>)> {
         parts.push(part(&mut walk)?);
     }
     walk.pass("]}")?;
-    walk.is_at_end().then_some((turn, scope, parts))
+    walk.is_at_end().then_some((turn, time, scope, parts))
 }
 
 fn part(walk: &mut Walk<'_>) -> Option<Part> {

@@ -20,6 +20,8 @@ pub(super) const LARGEST_LOG: u64 = 256 << 20;
 pub(super) enum Fresh {
     /// There is none for too long.
     Stretch,
+    /// It says something about itself that is not so.
+    Anew,
     /// It does not follow from the changes before it.
     Beginning,
 }
@@ -72,6 +74,7 @@ impl Plan {
             let file = SnapshotFile { turn: *turn, program: false };
             let what = match why {
                 Fresh::Stretch => format!("a snapshot of turn {turn} is taken"),
+                Fresh::Anew => "written anew with the same state".to_owned(),
                 Fresh::Beginning => {
                     format!(
                         "the state of turn {turn} becomes a beginning of its own, because changes before it are lost or wrong"
@@ -113,11 +116,33 @@ pub(super) fn lost(facts: &Facts) -> Option<(u64, u64)> {
     (last >= first && last > 0).then(|| (first.max(last.saturating_sub(MOST_LOST - 1)), last))
 }
 
+/// The turn at which the session begins, if its state can be worked out backwards although no snapshot has it.
+fn reachable(
+    session: &Session,
+    facts: &Facts,
+    good: Option<u64>,
+    first: Option<u64>,
+) -> Option<u64> {
+    let begins = good.is_some() && facts.beginning == good;
+    let start = session.first_turn().ok()?;
+    let is_known = first.is_none_or(|first| first <= start);
+    if begins || is_known || good.is_none() && facts.wrong_states {
+        return None;
+    }
+    let moment = session.state_at(start).ok()?;
+    moment.findings.is_empty().then_some(start)
+}
+
 /// The snapshots that are to be written.
 fn fresh(session: &Session, facts: &Facts) -> BTreeMap<u64, Fresh> {
     let mut fresh = BTreeMap::new();
     let stored = facts.stored.turn.filter(|_| facts.stored.verified);
-    let first = facts.good_snapshots.iter().map(|(file, _)| file.turn).chain(stored).min();
+    let good = facts.good_snapshots.iter().map(|(file, _)| file.turn).min();
+    let mut first = good.into_iter().chain(stored).min();
+    if let Some(start) = reachable(session, facts, good, first) {
+        fresh.insert(start, Fresh::Stretch);
+        first = Some(start);
+    }
     let last = facts.recount.last().unwrap_or(session.turn);
     match first {
         // No state is known before this turn.
@@ -139,13 +164,13 @@ fn fresh(session: &Session, facts: &Facts) -> BTreeMap<u64, Fresh> {
         }
         None => drop(fresh.insert(last, Fresh::Beginning)),
     }
-    if facts.good_snapshots.is_empty()
-        && let Some(stored) = stored
-    {
+    if let Some(stored) = stored.filter(|_| good.is_none() && fresh.is_empty()) {
         fresh.insert(stored, Fresh::Beginning);
     }
     for turn in &facts.odd_snapshots {
-        fresh.insert(*turn, Fresh::Beginning);
+        // Those that differ are led to by the changes once the logs are mended.
+        let why = if facts.wrong_logs { Fresh::Beginning } else { Fresh::Anew };
+        fresh.insert(*turn, why);
     }
     if let Some(turn) = stored.filter(|_| facts.wrong_states) {
         fresh.insert(turn, Fresh::Beginning);

@@ -28,6 +28,14 @@ pub(super) fn mend(
     }
     let wanted: BTreeSet<u64> = plan.fresh.keys().copied().collect();
     let mut taker = Taker { session, facts, plan, keeper, now };
+    let known = facts.good_snapshots.iter().map(|(file, _)| file.turn);
+    let known = known.chain(facts.stored.turn.filter(|_| facts.stored.verified)).min();
+    // What lies before the first state that is known is worked out backwards.
+    let (before, wanted): (BTreeSet<u64>, BTreeSet<u64>) =
+        wanted.into_iter().partition(|turn| known.is_some_and(|known| *turn < known));
+    for turn in before {
+        taker.state(turn, &session.state_at(turn)?.state)?;
+    }
     follow(session, facts, &wanted, &mut taker)?;
     Ok(())
 }
@@ -52,7 +60,7 @@ impl Follow for Taker<'_, '_> {
     fn state(&mut self, turn: u64, state: &State) -> Result<(), GameError> {
         let file = SnapshotFile { turn, program: false };
         let from = match self.plan.fresh.get(&turn) {
-            Some(Fresh::Stretch) => self.before(turn),
+            Some(Fresh::Stretch | Fresh::Anew) => self.before(turn),
             _ => None,
         };
         let header = Header {

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::changes::Noted;
 use super::logs::{Found, Line};
 use crate::delta::{Delta, Path};
+use crate::game::changes::Change;
 use crate::game::names::short;
 use crate::game::session::Session;
 use crate::game::survey::{Facts, id_parts};
@@ -206,7 +207,7 @@ pub(super) fn fill(
     all
 }
 
-/// A line that says that a turn is lost.
+/// A turn in the place of one that is lost.
 fn filler(
     session: &Session,
     turn: u64,
@@ -214,8 +215,20 @@ fn filler(
     near: Option<&Tree>,
     kept: &FilePath,
 ) -> Told {
+    let changes: Vec<&Change> = changes.iter().map(|noted| &noted.change).collect();
+    Told { tree: lost_line(session, turn, &changes, near, kept), text: None, file: None }
+}
+
+/// A line that says that a turn is lost. `near` is a turn that tells when it was, `kept` where the rest of it is.
+pub(in crate::game) fn lost_line(
+    session: &Session,
+    turn: u64,
+    changes: &[&Change],
+    near: Option<&Tree>,
+    kept: &FilePath,
+) -> Tree {
     let mut ids = vec![event_id(session, turn, 1)];
-    for id in changes.iter().filter_map(|noted| noted.change.event.clone()) {
+    for id in changes.iter().filter_map(|change| change.event.clone()) {
         let is_other = id_parts(&id).is_some_and(|(of, _)| of != turn);
         if !id.is_empty() && !is_other && !ids.contains(&id) {
             ids.push(id);
@@ -229,13 +242,12 @@ fn filler(
         _ => json!({"eventId": id, "type": "lost"}),
     };
     let part = |key: &str| near.and_then(|near| near.at(&[key])?.to_value().ok());
-    let time = changes.iter().find_map(|noted| noted.change.time).map(|time| json!(time));
+    let time = changes.iter().find_map(|change| change.time).map(|time| json!(time));
     let line = json!({
         "turnId": turn, "sceneId": part("sceneId"), "actor": "system",
         "timestamp": time.or_else(|| part("timestamp")), "gameTime": part("gameTime"),
         "actions": [], "events": ids.iter().enumerate().map(event).collect::<Vec<_>>(),
         "stateChanges": [], OWN: {"lost": true},
     });
-    let tree = Tree::from_value(&line).unwrap_or_else(|_| Tree::object());
-    Told { tree, text: None, file: None }
+    Tree::from_value(&line).unwrap_or_else(|_| Tree::object())
 }

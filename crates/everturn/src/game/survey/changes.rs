@@ -162,7 +162,10 @@ impl Survey<'_> {
             track.next = track.marks.next();
             match mark {
                 Mark::Snapshot(file, path) => {
-                    if let Some((snapshot, facts)) = self.snapshot(file, &path)? {
+                    let found = self.snapshot(file, &path)?;
+                    if let Some((snapshot, facts)) = found
+                        && self.is_believed(&path, &snapshot, track.state.as_ref())
+                    {
                         self.judge(&path, &snapshot, &facts, track.state.as_ref());
                         self.scene_passed(track.state.as_ref(), &snapshot.state);
                         let known = at >= track.missed;

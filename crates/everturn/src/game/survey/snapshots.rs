@@ -4,6 +4,7 @@ use super::Survey;
 use crate::delta::diff;
 use crate::finding::Code;
 use crate::game::error::GameError;
+use crate::game::form::Form;
 use crate::game::names::SnapshotFile;
 use crate::game::snapshot::{Facts, Snapshot, read_with_facts};
 use crate::game::state::{Scope, State, unstamped};
@@ -39,6 +40,9 @@ impl Survey<'_> {
                 if read.1.from.is_none() && self.facts.beginning.is_none() {
                     self.facts.beginning = Some(file.turn);
                 }
+                if self.facts.good_snapshots.is_empty() {
+                    self.facts.first_from.clone_from(&read.1.from);
+                }
                 self.facts.good_snapshots.push((file, path.clone()));
                 Ok(Some(read))
             }
@@ -52,6 +56,32 @@ impl Survey<'_> {
                 Ok(None)
             }
         }
+    }
+
+    /// Whether a snapshot counts: one without checksums must be what the changes lead to.
+    pub(super) fn is_believed(
+        &mut self,
+        path: &FilePath,
+        snapshot: &Snapshot,
+        replayed: Option<&State>,
+    ) -> bool {
+        if snapshot.summed || self.session.form == Form::Program || self.blind {
+            return true;
+        }
+        let differs = replayed.map(|replayed| differences(replayed, &snapshot.state));
+        let differs = differs.unwrap_or_default();
+        if differs.is_empty() {
+            return true;
+        }
+        self.facts.good_snapshots.retain(|(_, good)| good != path);
+        self.facts.beginning = self.facts.beginning.filter(|turn| *turn != snapshot.turn);
+        self.facts.bad_snapshots.push(path.clone());
+        let message = format!(
+            "the snapshot cannot be used: it has no checksums, and is not what the changes lead to: {}",
+            differs.join(", ")
+        );
+        self.note(path, Code::BadSnapshot, message);
+        false
     }
 
     /// Compares a snapshot with what was worked out from the one before it.
@@ -88,6 +118,10 @@ impl Survey<'_> {
         if facts.edited {
             let reason = "the checksum of the file is not the one that it should have, though the states are whole";
             wrong.push(reason.to_owned());
+        }
+        let is_ours = self.meta.is_some_and(|meta| meta.tree.at(&["stateFiles"]).is_some());
+        if is_ours && !snapshot.summed && self.session.form == Form::Documented {
+            wrong.push("it has no checksums".to_owned());
         }
         if let (Some(own), Some(session)) = (&self.place.id, &facts.session)
             && own != session
@@ -126,6 +160,13 @@ impl Survey<'_> {
             self.facts.good_snapshots.iter().map(|(file, _)| file.turn).collect();
         turns.sort_unstable();
         let first = turns.first().copied();
+        let listed = self.files.snapshots.first().map(|(file, _)| file.turn);
+        if let Some(from) = self.facts.first_from.clone().filter(|_| first == listed) {
+            let file = SnapshotFile::parse(&format!("{from}.json"));
+            let file = file.map(|file| file.path(&self.session.dir));
+            let file = file.unwrap_or_else(|| SnapshotFile::dir(&self.session.dir));
+            self.note(&file, Code::MissingFile, "the snapshot is missing from which others follow");
+        }
         // One that follows from another, which is gone, is not where the session begins.
         let start = if first.is_some() && first == self.facts.beginning { first } else { Some(0) };
         let points: Vec<u64> = start.into_iter().chain(turns).chain([last]).collect();

@@ -56,7 +56,7 @@ impl Editor for GameEditor {
     }
 
     fn end_scene(&mut self, text: &str, now: Timestamp) -> Result<Written, LayoutError> {
-        let id = self.writer.state().scene.string_at(&["sceneId"]);
+        let id = self.writer.scene_id();
         Ok(written(self.writer.end_scene(&SceneEnd::parse(text)?, now)?, id))
     }
 

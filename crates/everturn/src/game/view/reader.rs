@@ -58,7 +58,10 @@ impl Reader for GameReader {
         let mut scopes = Vec::new();
         for scope in Scope::ALL {
             let Some(tree) = moment.state.get(scope) else { continue };
-            let tree = if scope == Scope::Scene { tree.clone() } else { unstamped(tree) };
+            let tree = match scope {
+                Scope::Scene => moment.state.scene_in(self.session.form()),
+                _ => unstamped(tree),
+            };
             scopes.push((scope.to_string(), tree));
         }
         Ok(State { turn: moment.turn, scopes, findings: moment.findings })
@@ -198,7 +201,8 @@ impl Stream for Changes<'_> {
                 Err(error) => return Some(Err(error.into())),
             };
             let (turn, scope) = (line.turn, line.group.scope.to_string());
-            let change = |delta| Change { turn, scope: scope.clone(), delta };
+            let time = line.time.and_then(|time| Timestamp::from_millisecond(time).ok());
+            let change = |delta| Change { turn, scope: scope.clone(), delta, time };
             self.ready.extend(line.group.deltas.into_iter().map(change));
         }
     }

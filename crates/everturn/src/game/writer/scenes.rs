@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use jiff::Timestamp;
+
 use super::GameWriter;
 use crate::delta::{Delta, Path};
 use crate::game::error::GameError;
@@ -70,6 +72,7 @@ impl GameWriter {
     pub(super) fn with_scenes<'i>(
         &self,
         input: &'i TurnInput,
+        now: Timestamp,
     ) -> Result<Cow<'i, TurnInput>, GameError> {
         if self.session.form == Form::Program {
             return Ok(Cow::Borrowed(input));
@@ -99,7 +102,7 @@ impl GameWriter {
         if let Some(start) = start {
             let id = match start.id.or(own) {
                 Some(id) => id,
-                None => self.next_scene_id()?,
+                None => self.next_scene_id(now)?,
             };
             self.must_be_new(&id)?;
             let session = self.session.id.as_str();
@@ -111,7 +114,7 @@ impl GameWriter {
 
     /// Fails if there is a scene of that name already.
     pub(super) fn must_be_new(&self, id: &SceneId) -> Result<(), GameError> {
-        let is_current = id_of(&self.state.scene).as_deref() == Some(id.as_str());
+        let is_current = self.scene_id().as_deref() == Some(id.as_str());
         if is_current || self.has_scene(id)? {
             return Err(GameError::input(format!("there is a scene {id} already")));
         }

@@ -51,7 +51,7 @@ impl GameWriter {
     ///
     /// A turn that says that a scene begins or ends gets the changes for it, unless it has them itself.
     pub fn append(&mut self, input: &TurnInput, now: Timestamp) -> Result<Appended, GameError> {
-        let input = self.with_scenes(input)?;
+        let input = self.with_scenes(input, now)?;
         self.append_from(Source::Given, &input, now)
     }
 
@@ -366,7 +366,11 @@ impl GameWriter {
                 }
                 steps.push(replace(Document::Meta.in_dir(&self.session.dir), self.meta.to_bytes()));
             }
-            Form::Program => steps.extend(program_files(&self.session.dir, &self.state)),
+            Form::Program => {
+                // Their metadata are never written; the next turn goes by this.
+                self.meta.put(&["current", "sceneId"], &scene);
+                steps.extend(program_files(&self.session.dir, &self.state));
+            }
         }
         let rotated = steps.iter().any(|step| matches!(step, Step::Rename { .. }));
         let receipt = self.commit(steps)?;
@@ -479,9 +483,12 @@ impl GameWriter {
             let mut paths = change.group.deltas.iter().map(|delta| delta.path.segments());
             change.group.scope == Scope::Scene && paths.any(<[_]>::is_empty)
         };
-        match id_of(&self.state.scene) {
-            None if !changes.iter().any(whole) => self.meta.text(&["current", "sceneId"]),
-            id => id,
+        let noted = || self.meta.text(&["current", "sceneId"]);
+        match self.session.form {
+            Form::Documented if changes.iter().any(whole) => id_of(&self.state.scene),
+            Form::Documented => id_of(&self.state.scene).or_else(noted),
+            Form::Program if touches(changes, Scope::World, "currentScene", 1) => self.scene_id(),
+            Form::Program => noted(),
         }
     }
 }

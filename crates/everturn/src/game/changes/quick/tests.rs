@@ -110,7 +110,7 @@ fn no_line_is_taken_that_is_no_change() {
             bytes[at] = byte;
             let Ok(text) = String::from_utf8(bytes) else { continue };
             let full = Change::parse(&slice(&text));
-            if let Some((turn, scope, parts)) = quick(&text) {
+            if let Some((turn, _, scope, parts)) = quick(&text) {
                 let full = full.unwrap_or_else(|error| panic!("{text}: {error}"));
                 assert_eq!((full.turn, full.group.scope), (turn, scope), "{text}");
                 assert_eq!(full.group.deltas.len(), parts.len(), "{text}");
