@@ -79,5 +79,6 @@ pub(crate) fn open_store(root: &Path) -> Result<FileStore, Error> {
             .caused_by(cause)
     };
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::create(root).map_err(failed)?);
-    Ok(FileStore::open(disk, Options::new(settings::holder()))?)
+    let opened = FileStore::open(disk, Options::new(settings::holder()));
+    opened.map_err(|error| Error::from(error).at(&root.display().to_string()))
 }

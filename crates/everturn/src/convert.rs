@@ -23,7 +23,7 @@
 //! let place = editor.place();
 //! editor.close(now)?;
 //!
-//! let conversion = Conversion { branch: None, id: None, project: None, to: "chatlog" };
+//! let conversion = Conversion { branch: None, dir: None, id: None, project: None, to: "chatlog" };
 //! let plan = conversion.plan(&store, game, &place, now)?;
 //! assert_eq!(plan.report().count(Fate::Kept), 1);
 //! let made = plan.write(&store)?;
@@ -31,11 +31,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod calls;
 mod campaign;
 mod chatlog;
 mod claude;
 mod codelia;
 mod codex;
+mod facts;
 mod game;
 mod linggen;
 mod native;
@@ -54,7 +56,7 @@ use crate::layout::{self, Layout, LayoutError};
 use crate::marks;
 use crate::names::FilePath;
 use crate::store::{Durability, Expect, Secrecy, Step, Store, StoreError};
-use crate::view::{Mark, Place};
+use crate::view::{Entry, Mark, Place};
 
 pub use plan::Plan;
 pub use report::{Fate, Note, Outcome, Report, UNREADABLE};
@@ -81,6 +83,15 @@ pub enum ConvertError {
         /// The first thing that is different.
         what: String,
     },
+    /// The new session was written, and something is wrong with it.
+    #[error("the new session was written to {path} and is left there")]
+    Left {
+        /// Where it is.
+        path: FilePath,
+        /// What is wrong.
+        #[source]
+        source: Box<ConvertError>,
+    },
 }
 
 impl From<StoreError> for ConvertError {
@@ -96,8 +107,10 @@ pub struct Conversion<'c> {
     pub to: &'c str,
     /// The id of the new session; that of the old one, if nothing.
     pub id: Option<&'c str>,
-    /// The directory that the new session works on, where the layout wants one.
+    /// The directory that the new session works on, where the layout wants one; that of the old one, if nothing.
     pub project: Option<&'c str>,
+    /// The directory that it works on if the old one says none either.
+    pub dir: Option<&'c str>,
     /// Which branch is converted; the main line, if nothing.
     pub branch: Option<&'c str>,
 }
@@ -118,9 +131,25 @@ trait Own {
     ) -> Result<Place, LayoutError>;
 
     /// Tells others of the new session, which is there.
-    fn settle(&self, store: &Arc<dyn Store>, place: &Place) -> Result<(), LayoutError> {
-        let _ = (store, place);
+    fn settle(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        story: &Story,
+    ) -> Result<(), LayoutError> {
+        let _ = (store, place, story);
         Ok(())
+    }
+
+    /// What a program makes of an entry that knows only the layout, where that is not what its record says.
+    fn taken_for(&self, entry: &Entry) -> Option<&'static str> {
+        let _ = entry;
+        None
+    }
+
+    /// Whether the session itself carries what belongs to all of it, and not its first record.
+    fn carries_session(&self) -> bool {
+        false
     }
 
     /// Whether the states of a session can be those of the new one.
@@ -158,6 +187,8 @@ struct Draft {
     now: Timestamp,
     /// Whether states become those of the new session.
     states: bool,
+    /// What the session itself carries, as JSON, once that is known.
+    carried: Option<String>,
 }
 
 impl Draft {
@@ -205,10 +236,8 @@ impl Conversion<'_> {
         let (own, native) = (own(self.to), native(self.to));
         let mut report = Report::default();
         let story = Story::read(store, layout, place, self.branch, &mut report)?;
-        let project = match self.project {
-            Some(project) => Some(project.to_owned()),
-            None => layout.project(store, place)?,
-        };
+        let project = self.project.or(story.facts.project.as_deref()).or(self.dir);
+        let project = project.map(str::to_owned);
         let wanted = plan::Wanted { id: self.id, project, now };
         match (own, native) {
             (Some(own), _) => plan::own(own, target, &story, wanted, report),

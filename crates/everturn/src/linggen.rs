@@ -45,6 +45,7 @@ mod yaml;
 
 pub use branch::{Branched, fork, rewind};
 pub use config::{ConfigSearch, SCHEMA, Toml, TomlError};
+pub(crate) use content::parts;
 pub use credentials::{CREDENTIALS, key_variable};
 pub use daemon::{PidFile, pid_file, read_pid};
 pub use encoding::{ProjectDir, ProjectPath};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::builder::PossibleValuesParser;
 use everturn::convert::{Conversion, ConvertError, Fate, Outcome, Plan, Report, TARGETS};
-use everturn::disk::RealDisk;
+use everturn::disk::{Disk, RealDisk};
 use everturn::layout::LayoutError;
 use everturn::store::{FileStore, Store};
 use serde_json::json;
@@ -80,23 +80,19 @@ fn failed(found: &Found, error: ConvertError) -> Error {
             let error = found.failed(error);
             if taken { error.hint("choose another id with --id, or another DEST") } else { error }
         }
+        ConvertError::Left { path, source } => {
+            let error = failed(found, *source);
+            let hint = format!(
+                "the new session is left as {path} in DEST; remove it before you try again"
+            );
+            error.hint(hint)
+        }
         different @ ConvertError::Different { .. } => {
             Error::new(Exit::Internal, different.to_string())
                 .hint("the old session is as it was; everturn check tells whether it is damaged")
         }
         other => Error::new(Exit::Request, other.to_string()),
     }
-}
-
-/// The directory that the new session works on: what was named, what the old one says, or the current one.
-fn project(args: &Args, found: &Found) -> Result<String, Error> {
-    if args.project.is_none() {
-        let known = found.layout.project(&found.root.store(), &found.place);
-        if let Some(known) = known.map_err(|error| found.failed(error))? {
-            return Ok(known);
-        }
-    }
-    Ok(linggen::project_path(args.project.as_deref())?.as_str().to_owned())
 }
 
 /// Writes a session of ours; returns where it is.
@@ -117,12 +113,21 @@ fn write_file(plan: &Plan, bytes: &[u8], dest: &Path, found: &Found) -> Result<S
         Error::new(Exit::Request, format!("cannot write {}", path.display())).caused_by(cause)
     };
     let disk = RealDisk::create(dest).map_err(cannot)?;
-    let mut target = Target::create(&path, Existing::Kept)
-        .map_err(|error| error.hint("choose another id with --id, or another DEST"))?;
+    let is_taken = disk.stat(&plan.place().path).is_ok_and(|there| there.is_some());
+    let hint = if is_taken {
+        "choose another id with --id, or another DEST"
+    } else {
+        "choose another DEST"
+    };
+    let mut target = Target::create(&path, Existing::Kept).map_err(|error| error.hint(hint))?;
     target.write_all(bytes).map_err(cannot)?;
     target.finish()?;
     let store: Arc<dyn Store> = Arc::new(FileStore::open_read_only(Arc::new(disk))?);
-    plan.compare(&store).map_err(|error| failed(found, error))?;
+    plan.compare(&store).map_err(|error| {
+        let left =
+            format!("the new file is left as {}; remove it before you try again", path.display());
+        failed(found, error).hint(left)
+    })?;
     Ok(path.to_string_lossy().into_owned())
 }
 
@@ -173,11 +178,12 @@ fn lines(report: &Report, every: bool) -> Vec<String> {
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let found = context.find_to_read(&args.session)?;
-    let project = project(args, &found)?;
+    let dir = linggen::project_path(args.project.as_deref())?;
     let conversion = Conversion {
         to: &args.to,
         id: args.id.as_deref(),
-        project: Some(&project),
+        project: args.project.is_some().then(|| dir.as_str()),
+        dir: Some(dir.as_str()),
         branch: args.branch.as_deref(),
     };
     let plan = conversion.plan(&found.root.store(), found.layout, &found.place, settings::now());

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::error::CodeliaError;
 use super::index::{IndexError, MemoryIndex, Row, SessionIndex, SqliteIndex};
 use super::legacy::Legacy;
 use super::log::{Mark, Messages, Tally};
-use super::names::{DOCUMENT_END, Files, LINEAGE_END, LOG_END, id_in};
+use super::names::{DOCUMENT_END, Files, LINEAGE_END, LOG_END, id_in, stamp};
 use crate::disk::{Kind, Listing};
 use crate::finding::{Code, Finding};
 use crate::layout::chain;
@@ -116,6 +117,28 @@ impl Home {
             // Such a store has no place for a database.
             None => Arc::new(MemoryIndex::default()),
         })
+    }
+
+    /// Tells the index when a session was made, and last changed, that was made of one from elsewhere. An index that
+    /// cannot be used stays as it is, as with every other writer.
+    pub(crate) fn date(
+        &self,
+        id: &SessionId,
+        created: Option<Timestamp>,
+        updated: Option<Timestamp>,
+    ) {
+        let Ok(index) = self.index_to_write() else { return };
+        let dated = index.change(id.as_str(), &mut |row| {
+            let mut row = row?;
+            if let Some(created) = created {
+                row.set_own("created", stamp(created).into());
+            }
+            if let Some(updated) = updated {
+                row.updated_at = stamp(updated);
+            }
+            Some(row)
+        });
+        dated.ok();
     }
 
     /// What the index says about a session; an index that cannot be read says nothing, and that is noted.

@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 
 use super::record::Records;
 use super::report::{Fate, Report};
-use super::story::{Chat, Story};
+use super::story::{Chat, Story, Told};
 use super::{Draft, Own};
 use crate::chatlog::import;
 use crate::document::Style;
 use crate::layout::LayoutError;
 use crate::tree::Tree;
+use crate::view::carried::MEMBER;
 use crate::view::{Entry, Kind, Mark, MarkKind, Place};
 
 pub(super) struct Chatlog;
@@ -31,7 +32,7 @@ impl Own for Chatlog {
         let names: Vec<String> =
             story.entries.iter().map(|told| free_id(&mut ids, &told.entry)).collect();
         let mut free = names.iter();
-        let messages = records.lines(story, |entry| {
+        let messages = records.lines(story, |Told { entry, .. }| {
             time = entry.time.unwrap_or(time);
             message(entry, free.next().map_or("", String::as_str), time)
         });
@@ -52,14 +53,22 @@ impl Own for Chatlog {
             "support_tools": [], "settings": {},
         });
         let (bookmarks, markers) = marks(story, &names, report);
+        let carried = draft.carried.as_ref().map(|carried| format!(",\"{MEMBER}\":{carried}"));
         put(
             draft,
             &format!(
                 "{{\"version\":\"1.0\",\"type\":\"chat-log\",\"metadata\":{head},\"session\":{session},\
-             \"messages\":[{}],\"tool_snapshots\":[],\"bookmarks\":{bookmarks},\"narrative_markers\":{markers}}}",
-                messages.join(",")
+             \"messages\":[{}],\"tool_snapshots\":[],\"bookmarks\":{bookmarks},\"narrative_markers\":{markers}\
+             {}}}",
+                messages.join(","),
+                carried.unwrap_or_default()
             ),
         )
+    }
+
+    /// A message may be thrown away, and what it carries with it; the document stays.
+    fn carries_session(&self) -> bool {
+        true
     }
 }
 

@@ -3,10 +3,11 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::native::{Native, Pairs, Setting, Written, left_out, stamp, uuid, uuid_of};
-use super::record::{call, object};
-use super::story::Story;
-use crate::view::{Entry, Kind};
+use super::calls::tool_name;
+use super::native::{Native, Setting, Written, left_out, stamp, uuid, uuid_of};
+use super::record::object;
+use super::story::{Story, Told};
+use crate::view::Kind;
 
 pub(super) struct Claude;
 
@@ -23,13 +24,13 @@ impl Native for Claude {
     }
 
     fn write(&self, story: &Story, setting: &Setting) -> Written {
-        let mut chain =
-            Chain { setting, last: None, time: setting.start, done: Written::default() };
-        let pairs = Pairs::of(&story.entries);
+        let (time, done) = (setting.start, Written::default());
+        let mut chain = Chain { setting, last: None, time, open: 0, message: String::new(), done };
+        let pairs = story.pairs().uninterrupted(story.entries.iter().map(|told| &told.entry));
         for (at, told) in story.entries.iter().enumerate() {
-            chain.add(&told.entry, pairs.partner(at).map(|other| at.min(other)));
+            chain.add(told, pairs.partner(at).map(|other| at.min(other)));
         }
-        let mut done = chain.done;
+        let mut done = Written { pairs, placed: true, ..chain.done };
         if let Some(title) = &story.title {
             done.lines.push(json!({
                 "type": "custom-title", "customTitle": title, "sessionId": setting.id,
@@ -45,12 +46,17 @@ struct Chain<'s> {
     /// The record before.
     last: Option<String>,
     time: Timestamp,
+    /// How many calls were not answered yet.
+    open: usize,
+    /// The id of the last message of the model.
+    message: String,
     done: Written,
 }
 
 impl Chain<'_> {
     /// Adds an entry. Of a call and its answer, `pair` is the place of the call.
-    fn add(&mut self, entry: &Entry, pair: Option<usize>) {
+    fn add(&mut self, told: &Told, pair: Option<usize>) {
+        let entry = &told.entry;
         self.time = entry.time.unwrap_or(self.time);
         if let Some(why) =
             left_out(entry).filter(|_| entry.kind != Kind::ToolResult || pair.is_none())
@@ -62,10 +68,11 @@ impl Chain<'_> {
         let tool = pair.map(|pair| format!("toolu_{pair:024}"));
         match (&entry.kind, tool) {
             (Kind::ToolCall, Some(id)) => {
-                let (name, input) = tool_call(text);
+                let (name, input) = tool_call(told);
                 let reads = format!("{name} {input}");
                 let block = json!({"type": "tool_use", "id": id, "name": name, "input": input});
                 self.assistant(&block, "tool_use");
+                self.open += 1;
                 self.done.fates.push(Ok(reads));
             }
             (Kind::ToolResult, Some(id)) => {
@@ -73,6 +80,7 @@ impl Chain<'_> {
                 let mut fields = said("user", &json!([block]));
                 fields.insert("toolUseResult".to_owned(), text.into());
                 self.push("user", fields);
+                self.open = self.open.saturating_sub(1);
                 self.done.keep(entry);
             }
             (Kind::User, _) => {
@@ -100,8 +108,12 @@ impl Chain<'_> {
     }
 
     fn assistant(&mut self, block: &Value, reason: &str) {
-        let number = self.done.lines.len().to_string();
-        let id = uuid(&[&self.setting.id, "message", &number]).replace('-', "");
+        // Calls that wait together are of one message: the program looks for all their answers behind it.
+        if self.open == 0 {
+            let number = self.done.lines.len().to_string();
+            self.message = uuid(&[&self.setting.id, "message", &number]).replace('-', "");
+        }
+        let id = &self.message;
         let usage = json!({"input_tokens": 0, "output_tokens": 0});
         let message = json!({
             "id": format!("msg_{id}"), "type": "message", "role": "assistant",
@@ -134,10 +146,7 @@ fn said(role: &str, content: &Value) -> Map<String, Value> {
 }
 
 /// The name of a tool as models may write it, and an object that it is called with.
-fn tool_call(text: &str) -> (String, Value) {
-    let (name, arguments) = call(text);
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-    let name: String = name.chars().map(plain).take(64).collect();
-    let name = if name.is_empty() { "tool".to_owned() } else { name };
-    (name, object(arguments).unwrap_or_else(|| json!({"input": arguments})))
+fn tool_call(told: &Told) -> (String, Value) {
+    let (name, arguments) = told.call.split(&told.entry.text);
+    (tool_name(name), object(arguments).unwrap_or_else(|| json!({"input": arguments})))
 }

@@ -1,17 +1,20 @@
 //! A session of Codelia: a message for each entry.
 
-use std::collections::VecDeque;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::record::{Records, call};
+use super::calls::{Pairs, tool_name};
+use super::record::Records;
 use super::report::{Fate, Report};
-use super::story::Story;
+use super::story::{Story, Told};
 use super::{Draft, Own};
+use crate::codelia::Home;
 use crate::layout::{Layout, LayoutError};
+use crate::names::SessionId;
 use crate::store::Store;
-use crate::view::{Entry, Kind, New, Place};
+use crate::view::{Kind, New, Place};
 
 pub(super) struct Codelia;
 
@@ -23,8 +26,10 @@ impl Own for Codelia {
         draft: &Draft,
         report: &mut Report,
     ) -> Result<Place, LayoutError> {
-        let mut calls = Calls::default();
-        let messages = records.lines(story, |entry| calls.message(entry));
+        let ids = Ids::of(story);
+        let mut places = 0..;
+        let messages =
+            records.lines(story, |told| ids.message(told, places.next().unwrap_or_default()));
         if story.title.is_some() {
             let why = "sessions of Codelia are called by what the user said last";
             report.note("the title", Fate::Changed, why);
@@ -46,38 +51,63 @@ impl Own for Codelia {
     }
 
     /// Whoever opens a log to write brings the index up to date.
-    fn settle(&self, store: &Arc<dyn Store>, place: &Place) -> Result<(), LayoutError> {
-        crate::codelia::CodeliaLayout.edit(store, place)?.release()
+    fn settle(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+        story: &Story,
+    ) -> Result<(), LayoutError> {
+        crate::codelia::CodeliaLayout.edit(store, place)?.release()?;
+        let (home, id) = (Home::new(Arc::clone(store)), SessionId::parse(&place.id)?);
+        home.date(&id, story.created, story.facts.updated);
+        Ok(())
     }
 }
 
-/// Calls that were not answered yet: their tools and ids.
-#[derive(Default)]
-struct Calls(VecDeque<(String, String)>);
+/// The ids by which calls are answered, by the places of their entries.
+struct Ids {
+    of_calls: Vec<String>,
+    pairs: Pairs,
+}
 
-impl Calls {
-    /// The id of the call that a result answers.
-    fn answered(&mut self, tool: &str) -> Option<String> {
-        let same = self.0.iter().position(|(name, _)| name == tool);
-        self.0.remove(same.unwrap_or(0)).map(|(_, id)| id)
+impl Ids {
+    /// Each call keeps the id that it had, if no other has it.
+    fn of(story: &Story) -> Ids {
+        let mut taken = HashSet::new();
+        let own = |told: &Told| told.call.id.clone().filter(|_| told.entry.kind == Kind::ToolCall);
+        let mut named = story.entries.iter().map(own).collect::<Vec<_>>();
+        for id in &mut named {
+            *id = id.take().filter(|id| !id.is_empty() && taken.insert(id.clone()));
+        }
+        let mut number = 0;
+        let free = |id: Option<String>| {
+            id.unwrap_or_else(|| {
+                number += 1;
+                while taken.contains(&format!("call-{number}")) {
+                    number += 1;
+                }
+                format!("call-{number}")
+            })
+        };
+        Ids { of_calls: named.into_iter().map(free).collect(), pairs: story.pairs() }
     }
 
-    fn message(&mut self, entry: &Entry) -> Value {
-        let (text, speaker) = (entry.text.as_str(), entry.speaker.as_str());
-        match &entry.kind {
+    fn message(&self, told: &Told, at: usize) -> Value {
+        let (text, speaker) = (told.entry.text.as_str(), told.entry.speaker.as_str());
+        let id = |at: usize| self.of_calls.get(at);
+        match &told.entry.kind {
             Kind::ToolCall => {
-                let ((name, arguments), id) = (call(text), format!("call-{}", entry.seq));
-                self.0.push_back((name.to_owned(), id.clone()));
-                let function = json!({"name": name, "arguments": arguments});
-                let call = json!({"id": id, "type": "function", "function": function});
+                let (name, arguments) = told.call.split(text);
+                let function = json!({"name": tool_name(name), "arguments": arguments});
+                let call = json!({"id": id(at), "type": "function", "function": function});
                 named("assistant", speaker, json!({"content": null, "tool_calls": [call]}))
             }
-            Kind::ToolResult => match self.answered(speaker) {
+            Kind::ToolResult => match self.pairs.partner(at).and_then(id) {
                 Some(id) => json!({
                     "role": "tool", "tool_call_id": id, "tool_name": speaker, "content": text,
                 }),
-                // An answer to nothing is refused by those who read it.
-                None => named("system", speaker, json!({"content": text})),
+                // An answer to nothing is refused by those who read it, and has nobody's authority.
+                None => named("assistant", speaker, json!({"content": text})),
             },
             kind if *kind == Kind::thinking() => {
                 named("reasoning", speaker, json!({"content": text}))
@@ -103,28 +133,4 @@ fn named(role: &str, speaker: &str, rest: Value) -> Value {
         fields.extend(rest);
     }
     Value::Object(fields)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tree::Tree;
-
-    #[test]
-    fn an_answer_belongs_to_the_first_call_of_its_tool() {
-        let mut calls = Calls::default();
-        let mut say = |seq, kind: Kind, speaker: &str, text: &str| {
-            let (id, time, raw) = (String::new(), None, Tree::null());
-            let (speaker, text) = (speaker.to_owned(), text.to_owned());
-            calls.message(&Entry { seq, turn: 1, id, time, speaker, kind, text, raw })
-        };
-        say(1, Kind::ToolCall, "assistant", "ls {}");
-        say(2, Kind::ToolCall, "assistant", "cat {\"path\":\"a\"}");
-        let cat = say(3, Kind::ToolResult, "cat", "text");
-        assert_eq!(cat["tool_call_id"], "call-2");
-        let ls = say(4, Kind::ToolResult, "other", "a");
-        assert_eq!((&ls["tool_call_id"], &ls["tool_name"]), (&json!("call-1"), &json!("other")));
-        let none = say(5, Kind::ToolResult, "ls", "b");
-        assert_eq!(none["role"], "system");
-    }
 }

@@ -3,11 +3,11 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::native::{Native, Pairs, Setting, Written, left_out, stamp, uuid_of};
-use super::record::call;
-use super::story::Story;
+use super::calls::tool_name;
+use super::native::{Native, Setting, Written, left_out, stamp, uuid_of};
+use super::story::{Story, Told};
 use crate::foreign::is_asked;
-use crate::view::{Entry, Kind};
+use crate::view::Kind;
 
 pub(super) struct Codex;
 
@@ -35,10 +35,11 @@ impl Native for Codex {
                 "model_provider": null,
             }),
         );
-        let pairs = Pairs::of(&story.entries);
+        let pairs = story.pairs();
         for (at, told) in story.entries.iter().enumerate() {
-            rollout.add(&told.entry, at, pairs.partner(at));
+            rollout.add(told, at, pairs.partner(at));
         }
+        (rollout.done.pairs, rollout.done.placed) = (pairs, true);
         rollout.done
     }
 }
@@ -60,7 +61,8 @@ impl Rollout {
         self.push("response_item", &json!({"type": "message", "role": role, "content": content}));
     }
 
-    fn add(&mut self, entry: &Entry, at: usize, partner: Option<usize>) {
+    fn add(&mut self, told: &Told, at: usize, partner: Option<usize>) {
+        let entry = &told.entry;
         self.time = entry.time.unwrap_or(self.time);
         if let Some(why) =
             left_out(entry).filter(|_| entry.kind != Kind::ToolResult || partner.is_none())
@@ -71,13 +73,15 @@ impl Rollout {
         let text = entry.text.as_str();
         match &entry.kind {
             Kind::ToolCall => {
-                let (name, arguments) = call(text);
+                let (name, arguments) = told.call.split(text);
+                let name = tool_name(name);
                 let item = json!({
                     "type": "function_call", "name": name, "arguments": arguments,
                     "call_id": format!("call_{at}"),
                 });
                 self.push("response_item", &item);
-                self.done.fates.push(Ok(if arguments.is_empty() { name } else { text }.to_owned()));
+                let reads = if arguments.is_empty() { name } else { format!("{name} {arguments}") };
+                self.done.fates.push(Ok(reads));
                 return;
             }
             Kind::ToolResult if partner.is_some() => {
@@ -97,8 +101,9 @@ impl Rollout {
                 self.message("assistant", "output_text", text);
                 self.push("event_msg", &json!({"type": "agent_message", "message": text}));
             }
-            kind if *kind == Kind::thinking() => {
-                // It is shown, and not given to a model, which would want its own signature.
+            kind if *kind == Kind::thinking() || *kind == Kind::ToolResult => {
+                // It is shown, and not given to a model, which would want its own signature; or the call that it
+                // answers, without which it would be told on nobody's authority.
                 self.push("event_msg", &json!({"type": "agent_reasoning", "text": text}));
             }
             _ => self.message("developer", "input_text", text),

@@ -25,7 +25,7 @@ impl Own for Game {
         let new = New { fields: fields(story, &draft.id), ..New::with_id(&draft.id) };
         let mut editor = GameLayout.create(&draft.store, &new, created)?;
         let mut time = created;
-        let lines = records.lines(story, |entry| {
+        let lines = records.lines(story, |Told { entry, .. }| {
             time = entry.time.unwrap_or(time);
             turn(entry, time.as_millisecond())
         });
@@ -36,7 +36,7 @@ impl Own for Game {
             editor.append(&format!("{line}{changes}}}"), time)?;
         }
         let place = editor.place();
-        editor.close(time)?;
+        editor.close(story.facts.updated.unwrap_or(time))?;
         draft.put_marks(story, records, &place.path, |at| at as u64 + 1)?;
         Ok(place)
     }
@@ -67,6 +67,7 @@ fn fields(story: &Story, id: &str) -> Tree {
     let title = story.title.as_deref().unwrap_or(id);
     let mut fields = vec![("title".to_owned(), text(title))];
     fields.extend(story.game.as_ref().map(|game| game.children()).unwrap_or_default());
+    fields.extend(story.facts.lineage_in("game").map(|lineage| ("lineage".to_owned(), lineage)));
     if let Some(state) = story.state.as_ref().filter(|_| Game.takes_states(story)) {
         let part = |scope: &str, key: &str| Some((key.to_owned(), state.at(&[scope])?));
         fields.extend(part("world", "world"));

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::record::{Records, call, object};
+use super::record::{Records, object};
 use super::report::Report;
-use super::story::Story;
+use super::story::{Story, Told};
 use super::{Draft, Own};
 use crate::layout::{Layout, LayoutError};
-use crate::linggen::LinggenLayout;
+use crate::linggen::{LinggenLayout, parts};
 use crate::store::{At, Durability, Step};
 use crate::tree::Tree;
 use crate::view::{Entry, Kind, New, Place};
@@ -38,9 +38,9 @@ impl Own for Linggen {
         let place = editor.place();
         editor.close(created)?;
         let mut time = created;
-        let mut lines = records.lines(story, |entry| {
-            time = entry.time.unwrap_or(time);
-            message(entry, time.as_second())
+        let mut lines = records.lines(story, |told| {
+            time = told.entry.time.unwrap_or(time);
+            message(told, time.as_second())
         });
         if !lines.is_empty() {
             lines.push(String::new());
@@ -54,9 +54,20 @@ impl Own for Linggen {
         draft.put_marks(story, records, &place.path, |at| at as u64 + 1)?;
         Ok(place)
     }
+
+    fn taken_for(&self, entry: &Entry) -> Option<&'static str> {
+        let others = [Kind::User, Kind::System, Kind::Ooc, Kind::Event, Kind::ToolCall];
+        if others.contains(&entry.kind) || entry.kind == Kind::ToolResult {
+            return None;
+        }
+        let is_said =
+            parts(&entry.text, &Kind::Assistant).iter().all(|part| part.kind == Kind::Assistant);
+        (!is_said).then_some("JSON in the text is taken for a call of a tool, a plan or a result")
+    }
 }
 
-fn message(entry: &Entry, time: i64) -> Value {
+fn message(told: &Told, time: i64) -> Value {
+    let entry = &told.entry;
     let is_observation = entry.kind == Kind::ToolResult;
     let from = match &entry.kind {
         Kind::User => "user",
@@ -69,7 +80,7 @@ fn message(entry: &Entry, time: i64) -> Value {
     };
     let content = match &entry.kind {
         Kind::ToolCall => {
-            let (tool, args) = call(&entry.text);
+            let (tool, args) = told.call.split(&entry.text);
             let args = object(args);
             args.map(|args| json!({"type": "tool", "tool": tool, "args": args}).to_string())
         }

@@ -5,10 +5,12 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::calls::Pairs;
+use super::facts::Facts;
 use super::report::Fate;
-use super::story::{Story, Told};
+use super::story::Story;
 use crate::checksum::checksum;
-use crate::view::{Entry, Kind};
+use crate::view::Entry;
 
 /// Makes the file of another program.
 pub(super) trait Native {
@@ -44,6 +46,10 @@ pub(super) struct Written {
     pub(super) fates: Vec<Result<String, &'static str>>,
     /// Whether the title is there.
     pub(super) titled: bool,
+    /// Whether the directory that it works on is there.
+    pub(super) placed: bool,
+    /// Which answers belong to which calls there, by the places of the entries.
+    pub(super) pairs: Pairs,
 }
 
 impl Written {
@@ -94,65 +100,6 @@ pub(super) fn stamp(time: Timestamp) -> String {
     format.timestamp_to_string(&time)
 }
 
-/// Which answer belongs to which call: places of entries, by the places of others.
-pub(super) struct Pairs {
-    partner: Vec<Option<usize>>,
-}
-
-impl Pairs {
-    /// Finds them: an answer names its call in its record, or else its tool, or is that of the first call without one.
-    pub(super) fn of(entries: &[Told]) -> Pairs {
-        let mut partner = vec![None; entries.len()];
-        let mut open: Vec<(usize, &str)> = Vec::new();
-        for (at, told) in entries.iter().enumerate() {
-            match told.entry.kind {
-                Kind::ToolCall => open.push((at, super::record::call(&told.entry.text).0)),
-                Kind::ToolResult if !open.is_empty() => {
-                    let named = named_call(told);
-                    let names = |(call, _): &(usize, &str)| {
-                        let record = entries.get(*call).and_then(record_of);
-                        named.as_ref().zip(record).is_some_and(|(id, text)| text.contains(id))
-                    };
-                    let same = |(_, tool): &(usize, &str)| *tool == told.entry.speaker;
-                    let found = open.iter().position(names).or_else(|| open.iter().position(same));
-                    let (call, _) = open.remove(found.unwrap_or(0));
-                    for (one, other) in [(call, at), (at, call)] {
-                        if let Some(place) = partner.get_mut(one) {
-                            *place = Some(other);
-                        }
-                    }
-                }
-                Kind::ToolResult => {}
-                _ if told.entry.kind.is_bookkeeping() => {}
-                // Programs want answers before anybody says anything else.
-                _ => open.clear(),
-            }
-        }
-        Pairs { partner }
-    }
-
-    /// The entry that belongs to one.
-    pub(super) fn partner(&self, at: usize) -> Option<usize> {
-        self.partner.get(at).copied().flatten()
-    }
-}
-
-/// The record of an entry, as text.
-fn record_of(told: &Told) -> Option<String> {
-    let raw = told.raw.as_ref().unwrap_or(&told.entry.raw);
-    (!raw.is_null()).then(|| raw.to_line())
-}
-
-/// The id of the call that a record answers, in quotes.
-fn named_call(told: &Told) -> Option<String> {
-    let record = record_of(told)?;
-    let keys = ["\"tool_use_id\"", "\"call_id\"", "\"tool_call_id\"", "\"toolCallId\""];
-    let (_, rest) = keys.iter().find_map(|key| record.split_once(key))?;
-    let value = rest.trim_start_matches([':', ' ']);
-    let end = value.strip_prefix('"')?.find('"')? + 2;
-    value.get(..end).map(str::to_owned)
-}
-
 /// Why an entry is left out whatever the program, if it is.
 pub(super) fn left_out(entry: &Entry) -> Option<&'static str> {
     match &entry.kind {
@@ -176,36 +123,15 @@ pub(super) fn note_lost(story: &Story, written: &Written, report: &mut super::Re
     if story.has_states() {
         report.note("the states", Fate::Dropped, why);
     }
+    let project = story.facts.project.clone().filter(|_| written.placed);
+    let kept = Facts { status: "active".to_owned(), project, ..Facts::default() };
+    story.facts.note_unlike(&kept, "", (Fate::Dropped, why), report);
     report.note("what records say besides", Fate::Dropped, why);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn told(kind: Kind, raw: &str) -> Told {
-        let (id, speaker, text) = (String::new(), "tool".to_owned(), "ls {}".to_owned());
-        let raw = crate::tree::Tree::parse(raw).unwrap();
-        let entry = Entry { seq: 1, turn: 1, id, time: None, speaker, kind, text, raw };
-        let (from, changes) = (String::new(), Vec::new());
-        Told { entry, at: 1, is_carried: false, from, raw: None, changes }
-    }
-
-    #[test]
-    fn an_answer_belongs_to_the_call_that_its_record_names() {
-        let entries = [
-            told(Kind::ToolCall, r#"{"type": "tool_use", "id": "one"}"#),
-            told(Kind::ToolCall, r#"{"type": "tool_use", "id": "two"}"#),
-            told(Kind::ToolResult, r#"{"tool_use_id": "two"}"#),
-            told(Kind::ToolResult, r#"{"tool_use_id":"one"}"#),
-            told(Kind::ToolCall, r#"{"id": "three"}"#),
-            told(Kind::User, "{}"),
-            told(Kind::ToolResult, r#"{"call_id": "three"}"#),
-        ];
-        let pairs = Pairs::of(&entries);
-        let found: Vec<Option<usize>> = (0..7).map(|at| pairs.partner(at)).collect();
-        assert_eq!(found, [Some(3), Some(2), Some(1), Some(0), None, None, None]);
-    }
 
     #[test]
     fn ids_follow_from_what_they_are_for_and_look_as_they_should() {

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::calls::{Call, MISPAIRED, Pairs};
+use super::facts::Facts;
 use super::native::{self, Native, Setting};
 use super::record::{NOTHING, Records, carry_session, difference, is_rounded};
-use super::report::{Fate, Outcome, Report};
+use super::report::{Fate, Note, Outcome, PUT_RIGHT, Report, UNREADABLE};
 use super::story::{Story, Told};
 use super::{ConvertError, Draft, Own};
 use crate::layout::{Layout, LayoutError};
@@ -36,8 +38,8 @@ pub struct Plan {
 enum Expected {
     /// All of what the old one told.
     Story(Box<Story>),
-    /// These texts, one after the other.
-    Texts(Vec<String>),
+    /// These texts, one after the other, and answers of tools that belong to these calls.
+    Texts(Vec<String>, Pairs),
 }
 
 /// An id that files can be named by.
@@ -58,7 +60,8 @@ pub(super) fn own(
 ) -> Result<Plan, ConvertError> {
     let Wanted { id, project, now } = wanted;
     let id = id.map_or_else(|| id_of(&story.id), str::to_owned);
-    let mut draft = Draft { store: empty().0, id, project, now, states: own.takes_states(story) };
+    let states = own.takes_states(story);
+    let mut draft = Draft { store: empty().0, id, project, now, states, carried: None };
     if story.is_from(layout.name())
         && let Some(plan) = as_it_was(own, layout, story, &mut draft, &report)
     {
@@ -79,25 +82,40 @@ pub(super) fn own(
     }
     let mut carried = Vec::new();
     for (told, wanted) in told.iter().zip(&story.entries) {
-        let difference = difference(told, &wanted.entry);
+        let mut difference = difference(told, &wanted.entry);
+        difference.why.extend(own.taken_for(&wanted.entry).map(str::to_owned));
         carried.push(difference.carried(wanted));
         report.entries.push(difference.outcome(wanted));
     }
+    let mut session = NOTHING.to_owned();
     match carried.first_mut() {
+        _ if own.carries_session() => {
+            carry_session(&mut session, story);
+            draft.carried = Some(session);
+        }
         Some(first) => carry_session(first, story),
-        None => note_lost(story, &mut report),
+        None => note_lost(story, draft.states, &mut report),
     }
     note_numbers(told.iter().zip(story.entries.iter().map(|told| &told.entry)), &mut report);
     if story.has_states() && !draft.states && !story.entries.is_empty() {
-        let why = format!(
-            "{} has no place for them; Everturn has them again when this is converted back",
-            layout.name()
-        );
+        let (name, again) = (layout.name(), "Everturn has them again when this is converted back");
+        let why = match &story.state {
+            Some(_) => format!("{name} has no place for them; {again}"),
+            None => "what they begin with is not known; the changes are carried".to_owned(),
+        };
         report.note("the states", Fate::Changed, why);
     }
     let (store, memory) = empty();
     draft.store = store;
     let place = own.write(story, Records::Carrying(&carried), &draft, &mut report)?;
+    let place = story.facts.give(&draft.store, layout, place, now)?;
+    let given = Facts::read(&draft.store, layout, &layout.summary(&draft.store, &place)?, None)?;
+    let is_carried = own.carries_session() || !story.entries.is_empty();
+    let why = match is_carried {
+        true => (Fate::Changed, "it is carried, and comes back when this is converted back"),
+        false => (Fate::Dropped, NO_ENTRY),
+    };
+    story.facts.note_unlike(&given, layout.name(), why, &mut report);
     let expected = Expected::Story(Box::new(story.clone()));
     let plan = Plan { layout, place, files: memory.contents(), expected, report };
     plan.compare(&draft.store)?;
@@ -122,12 +140,14 @@ pub(super) fn native(
     let bytes = (lines.join("\n") + native.end()).into_bytes();
     native::note_lost(story, &written, &mut report);
     let texts = written.fates.iter().filter_map(|fate| fate.clone().ok()).collect();
+    let stays: Vec<bool> = written.fates.iter().map(Result::is_ok).collect();
     let (store, memory) = empty();
     let place = Place { id, path };
     let writer = store.lock(std::slice::from_ref(&place.path))?;
     writer.commit(vec![new_file(&place.path, bytes)], Durability::Synced)?;
     writer.release()?;
-    let (files, expected) = (memory.contents(), Expected::Texts(texts));
+    let (files, expected) =
+        (memory.contents(), Expected::Texts(texts, written.pairs.among(&stays)));
     let mut plan = Plan { layout, place, files, expected, report };
     plan.compare(&store)?;
     let told = plan.said(&store)?;
@@ -167,6 +187,7 @@ fn as_it_was(
     draft.store = store;
     let mut report = read.clone();
     let place = own.write(story, Records::Original, draft, &mut Report::default()).ok()?;
+    let place = story.facts.give(&draft.store, layout, place, draft.now).ok()?;
     report.entries.extend(story.entries.iter().map(|told| {
         let Entry { seq, turn, ref id, .. } = told.entry;
         Outcome { seq, turn, id: id.clone(), fate: Fate::Kept, why: Vec::new() }
@@ -195,13 +216,16 @@ fn entries(
     Ok(entries)
 }
 
+/// Why something is lost that an entry would have carried.
+const NO_ENTRY: &str = "there is no entry that could carry it";
+
 /// What has no place in a session without entries.
-fn note_lost(story: &Story, report: &mut Report) {
-    let why = "there is no entry that could carry it";
+fn note_lost(story: &Story, states: bool, report: &mut Report) {
+    let why = NO_ENTRY;
     if !story.marks.is_empty() {
         report.note("the marks", Fate::Dropped, why);
     }
-    if story.has_states() {
+    if story.has_states() && !states {
         report.note("the states", Fate::Dropped, why);
     }
 }
@@ -280,17 +304,24 @@ impl Plan {
             done => drop(done?),
         }
         released?;
-        if let Some(own) = super::own(self.layout.name()) {
-            own.settle(store, &self.place)?;
-        }
-        self.compare(store)?;
+        let settled = match (super::own(self.layout.name()), &self.expected) {
+            (Some(own), Expected::Story(story)) => {
+                own.settle(store, &self.place, story).map_err(ConvertError::from)
+            }
+            _ => Ok(()),
+        };
+        // From here on the session is there, whatever becomes of the rest.
+        settled.and_then(|()| self.compare(store)).map_err(|error| ConvertError::Left {
+            path: self.place.path.clone(),
+            source: Box::new(error),
+        })?;
         Ok(self.place.clone())
     }
 
     /// The one file that is to be written, if another program shall go on with it.
     #[must_use]
     pub fn file(&self) -> Option<&[u8]> {
-        let is_file = matches!(self.expected, Expected::Texts(_));
+        let is_file = matches!(self.expected, Expected::Texts(..));
         self.files.get(&self.place.path).filter(|_| is_file).map(Vec::as_slice)
     }
 
@@ -307,15 +338,20 @@ impl Plan {
             Expected::Story(story) => {
                 let mut notes = Report::default();
                 let found = Story::read(store, self.layout, &self.place, None, &mut notes)?;
-                let noticed = notes.notes.into_iter().next().map(|note| note.why);
-                noticed.or_else(|| story.unlike(&found))
+                let is_damage = |note: &Note| [UNREADABLE, PUT_RIGHT].contains(&note.what.as_str());
+                let damage = notes.notes.into_iter().find(is_damage).map(|note| note.why);
+                damage.or_else(|| story.unlike(&found))
             }
-            Expected::Texts(texts) => {
+            Expected::Texts(texts, pairs) => {
                 let told = self.said(store)?;
                 let differs = |(told, text): (&Entry, &String)| told.text != *text;
                 let first = told.iter().zip(texts).position(differs);
                 let count = (told.len() != texts.len()).then(|| told.len().min(texts.len()));
-                first.or(count).map(|at| format!("entry {} of the new file", at + 1))
+                let text = first.or(count).map(|at| format!("entry {} of the new file", at + 1));
+                let calls: Vec<Call> =
+                    told.iter().map(|entry| Call::of(entry, &entry.raw)).collect();
+                let is_same = || Pairs::of(told.iter().zip(&calls)) == *pairs;
+                text.or_else(|| (!is_same()).then(|| MISPAIRED.to_owned()))
             }
         };
         match found {

@@ -31,13 +31,13 @@ pub(super) enum Records<'r> {
 
 impl Records<'_> {
     /// The records, one for each entry unless they are what they were.
-    pub(super) fn lines(self, story: &Story, mut own: impl FnMut(&Entry) -> Value) -> Vec<String> {
+    pub(super) fn lines(self, story: &Story, mut own: impl FnMut(&Told) -> Value) -> Vec<String> {
         match self {
             Records::Original => story.originals().map(Tree::to_line).collect(),
             Records::Carrying(carried) => {
                 let entries = story.entries.iter().zip(carried);
                 let line = |(told, carried): (&Told, &String)| {
-                    record(&own(&told.entry), std::slice::from_ref(carried))
+                    record(&own(told), std::slice::from_ref(carried))
                 };
                 entries.map(line).collect()
             }
@@ -107,6 +107,9 @@ impl Difference {
         let mut fields = Map::new();
         fields.insert("turn".to_owned(), told.entry.turn.into());
         fields.extend(self.fields.clone());
+        for (key, value) in [("call", &told.call.id), ("tool", &told.call.tool)] {
+            fields.extend(value.as_ref().map(|value| (key.to_owned(), json!(value))));
+        }
         let mut text = Value::Object(fields).to_string();
         if !told.changes.is_empty() {
             let changes: Vec<String> = told.changes.iter().map(change).collect();
@@ -120,12 +123,16 @@ impl Difference {
     }
 }
 
-/// Adds what belongs to the whole session to what the first record carries.
+/// Adds what belongs to the whole session to what the first record carries, or the session itself.
 pub(super) fn carry_session(first: &mut String, story: &Story) {
-    let session = json!({
+    let mut session = json!({
         "id": story.id, "layout": story.layout, "title": story.title,
         "created": story.created.map(|time| time.to_string()),
     });
+    if let Value::Object(fields) = &mut session {
+        let facts = story.facts.carried().into_iter();
+        fields.extend(facts.map(|(key, value)| (key.to_owned(), value)));
+    }
     add(first, "session", &session.to_string());
     if !story.marks.is_empty() {
         let marks: Vec<Value> = story.marks.iter().map(mark).collect();
@@ -162,11 +169,6 @@ fn add(object: &mut String, key: &str, json: &str) {
     object.pop();
     let comma = if object.len() > 1 { "," } else { "" };
     object.push_str(&format!("{comma}\"{key}\":{json}}}"));
-}
-
-/// The name of a tool and what it is called with, as the common view writes a call.
-pub(super) fn call(text: &str) -> (&str, &str) {
-    text.split_once(' ').unwrap_or((text, ""))
 }
 
 /// A JSON object, if the text is one.

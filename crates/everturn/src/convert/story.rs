@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::calls::{Call, MISPAIRED, Pairs};
+use super::facts::{Facts, project_of};
 use super::report::{Fate, PUT_RIGHT, Report, UNREADABLE};
 use crate::delta::Delta;
 use crate::finding::Code;
@@ -12,7 +14,7 @@ use crate::layout::{Layout, LayoutError, Reader};
 use crate::names::SessionId;
 use crate::store::Store;
 use crate::tree::{Kind as TreeKind, Tree};
-use crate::view::carried::carried;
+use crate::view::carried::{MEMBER, carried};
 use crate::view::{Change, Entry, Mark, MarkKind, Place, Summary};
 
 /// One entry, with all that goes with it.
@@ -30,6 +32,8 @@ pub(super) struct Told {
     pub(super) raw: Option<Tree>,
     /// What changes in its turn, with the first entry of each.
     pub(super) changes: Vec<Change>,
+    /// What its record says of the tool that it calls, or that answers.
+    pub(super) call: Call,
 }
 
 /// A session that is to be converted.
@@ -48,6 +52,8 @@ pub(super) struct Story {
     pub(super) chat: Option<Chat>,
     /// How a game is played, and by whom: what its metadata say that turns do not.
     pub(super) game: Option<Tree>,
+    /// What else it says of itself.
+    pub(super) facts: Facts,
 }
 
 /// What a chat log has besides messages and marks, as it is stored.
@@ -81,13 +87,14 @@ impl Story {
         let mut reading =
             Reading { layout: layout.name(), last: 0, shift: 0, record: String::new() };
         let mut entries: Vec<Told> = Vec::new();
-        let mut from_elsewhere = None;
+        let mut from_elsewhere = reader.about()?.at(&[MEMBER]);
         let mut stream = reader.entries(reader.turns()?)?;
         while let Some(entry) = stream.next() {
             let entry = entry?;
             let carried = carried(&entry.raw).into_iter().next();
-            if entries.is_empty() {
-                from_elsewhere.clone_from(&carried);
+            if from_elsewhere.is_none() {
+                let has_session = |carried: &&Tree| carried.at(&["session"]).is_some();
+                from_elsewhere = carried.as_ref().filter(has_session).cloned();
             }
             entries.push(reading.told(entry, carried));
         }
@@ -108,7 +115,22 @@ impl Story {
             let why = "only the main line is converted; --branch converts this one".to_owned();
             report.note(format!("branch {}", strand.id), Fate::Dropped, why);
         }
+        if from_elsewhere.is_none() && entries.iter().any(|told| told.is_carried) {
+            let why = "the record that carried them is gone";
+            report.note(
+                "the title, marks and states of where it was first told",
+                Fate::Dropped,
+                why,
+            );
+        }
         let mut story = Story::about(&summary, from_elsewhere.as_ref());
+        story.facts = Facts::read(store, layout, &summary, from_elsewhere.as_ref())?;
+        if layout.is_foreign() && story.facts.project.is_none() {
+            story.facts.project = entries.iter().find_map(|told| project_of(&told.entry.raw));
+        }
+        if entries.iter().any(|told| !told.is_carried) {
+            story.facts.updated = summary.updated;
+        }
         story.entries = entries;
         story.marks = marks(&*reader, layout.name(), from_elsewhere.as_ref(), &story.entries)?;
         story.read_states(&*reader, from_elsewhere.as_ref(), report)?;
@@ -143,6 +165,7 @@ impl Story {
             state: None,
             chat: None,
             game: None,
+            facts: Facts::default(),
         }
     }
 
@@ -226,6 +249,9 @@ impl Story {
         if self.entries.is_empty() {
             return None;
         }
+        if self.pairs() != other.pairs() {
+            return Some(MISPAIRED.to_owned());
+        }
         let sorted = |story: &Story| {
             let mut marks = story.marks.clone();
             marks.sort_by(|one, other| one.id.cmp(&other.id));
@@ -238,9 +264,17 @@ impl Story {
         if state(self) != state(other) {
             return Some("the first state".to_owned());
         }
+        if let Some(what) = self.facts.unlike(&other.facts) {
+            return Some(what.to_owned());
+        }
         // A layout without titles makes them up.
         let titled = TITLED.contains(&other.layout.as_str());
         (titled && self.title != other.title).then(|| "the title".to_owned())
+    }
+
+    /// Which answers of tools belong to which calls.
+    pub(super) fn pairs(&self) -> Pairs {
+        Pairs::of(self.entries.iter().map(|told| (&told.entry, &told.call)))
     }
 
     /// Whether the session has states.
@@ -311,7 +345,8 @@ fn note_unsaid(reader: &dyn Reader, layout: &str, is_carried: bool, report: &mut
     if !matches!(layout, "codelia" | "linggen") || is_carried {
         return;
     }
-    let usual = ["id", "title", "created_at"];
+    // The last is what Everturn itself keeps there.
+    let usual = ["id", "title", "created_at", MEMBER];
     let Ok(state) = reader.state(None) else { return };
     for (_, values) in state.scopes {
         for (key, _) in values.children().iter().filter(|(key, _)| !usual.contains(&key.as_str())) {
@@ -343,7 +378,8 @@ impl Reading {
             self.last = entry.turn;
             let raw = self.record(&entry.raw, same_turn);
             let (from, changes) = (self.layout.to_owned(), Vec::new());
-            return Told { entry, at, is_carried: false, from, raw, changes };
+            let call = Call::of(&entry, &entry.raw);
+            return Told { entry, at, is_carried: false, from, raw, changes, call };
         };
         let turn = carried.at(&["turn"]).and_then(|turn| turn.to_line().parse().ok());
         entry.turn = turn.unwrap_or(at);
@@ -351,6 +387,11 @@ impl Reading {
         self.shift = signed(entry.turn).saturating_sub(signed(at));
         let changes = carried.at(&["changes"]).map(|list| list.children()).unwrap_or_default();
         let changes = changes.iter().filter_map(|(_, change)| changed(entry.turn, change));
+        let own = Call::of(&entry, &entry.raw);
+        let call = Call {
+            id: carried.string_at(&["call"]).or(own.id),
+            tool: carried.string_at(&["tool"]).or(own.tool),
+        };
         Told {
             at,
             is_carried: true,
@@ -358,6 +399,7 @@ impl Reading {
             raw: carried.at(&["raw"]),
             changes: changes.collect(),
             entry,
+            call,
         }
     }
 

@@ -18,7 +18,8 @@ fn open(disk: &SimDisk) -> Result<Arc<dyn Store>, StoreError> {
 fn plans() -> Vec<Plan> {
     let from = session("game", &mut Random::new(3));
     let plan = |to: &&str| {
-        let conversion = Conversion { to, id: None, project: Some("/srv/site"), branch: None };
+        let conversion =
+            Conversion { to, id: None, project: Some("/srv/site"), dir: None, branch: None };
         conversion.plan(&from.store, from.layout, &from.place, at(9)).unwrap()
     };
     TARGETS.iter().map(plan).collect()

@@ -10,4 +10,6 @@ mod crashes;
 mod crash;
 mod native;
 mod pairs;
+mod report;
 mod sessions;
+mod tools;

@@ -34,7 +34,7 @@ fn talk() -> Made {
 
 fn plan(from: &Made, to: &str) -> Result<Plan, ConvertError> {
     let project = Some("/srv/app");
-    let conversion = Conversion { to, id: None, project, branch: None };
+    let conversion = Conversion { to, id: None, project, dir: None, branch: None };
     conversion.plan(&from.store, from.layout, &from.place, at(9))
 }
 
@@ -115,11 +115,11 @@ fn codex_gets_what_its_model_was_told_and_what_it_shows() {
             "user user: List the files.",
             "thinking assistant: They want a list.",
             "tool_call assistant: ls {\"path\":\".\"}",
-            "tool_call assistant: my tool not json",
+            "tool_call assistant: my_tool not json",
             "tool_result tool: a.rs",
             "assistant assistant: One file.",
             "system system: <environment_context> is no prompt",
-            "system system: orphan",
+            "thinking assistant: orphan",
         ],
         &["8 it says nothing, and empty messages are refused"],
     );
@@ -128,7 +128,7 @@ fn codex_gets_what_its_model_was_told_and_what_it_shows() {
     assert_eq!(lines[0]["payload"]["id"], plan.place().id.as_str());
     assert!(plan.place().path.as_str().starts_with("rollout-2026-01-01T10-00-09-"));
     let count = |kind: &str| lines.iter().filter(|line| line["payload"]["type"] == kind).count();
-    assert_eq!((count("message"), count("user_message"), count("function_call")), (5, 1, 2));
+    assert_eq!((count("message"), count("user_message"), count("function_call")), (4, 1, 2));
 }
 
 #[test]
@@ -180,7 +180,8 @@ fn every_session_becomes_a_file_of_every_program_and_can_be_taken_back() {
 
 #[test]
 fn ids_of_programs_that_want_uuids_are_uuids() {
-    let conversion = |id| Conversion { to: "codex", id: Some(id), project: None, branch: None };
+    let conversion =
+        |id| Conversion { to: "codex", id: Some(id), project: None, dir: None, branch: None };
     let from = talk();
     let plan = |id| conversion(id).plan(&from.store, from.layout, &from.place, at(9));
     let error = plan("first").err().unwrap();

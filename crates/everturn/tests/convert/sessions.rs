@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use everturn::chatlog;
-use everturn::layout::{self, Layout};
+use everturn::disk::RealDisk;
+use everturn::layout::{self, Editor, Layout, Stage};
 use everturn::names::SessionId;
-use everturn::store::{MemoryStore, Store};
+use everturn::store::{FileStore, Holder, MemoryStore, Options, Store};
 use everturn::tree::Tree;
-use everturn::view::{MarkKind, New, NewMark, Place};
+use everturn::view::{Forking, MarkKind, New, NewMark, Place};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -19,6 +20,13 @@ pub(crate) fn at(second: u64) -> Timestamp {
 
 pub(crate) fn memory() -> Arc<dyn Store> {
     Arc::new(MemoryStore::new())
+}
+
+/// A store on the disk of the machine, where indexes are kept that memory has none of.
+pub(crate) fn on_disk(dir: &tempfile::TempDir) -> Arc<dyn Store> {
+    let disk = Arc::new(RealDisk::open(dir.path()).unwrap());
+    let holder = Holder { pid: std::process::id(), started: "2026-01-01T00:00:00Z".to_owned() };
+    Arc::new(FileStore::open(disk, Options::new(holder)).unwrap())
 }
 
 pub(crate) fn find(name: &str) -> &'static dyn Layout {
@@ -71,13 +79,29 @@ pub(crate) struct Made {
     pub(crate) place: Place,
 }
 
-/// A session of a layout.
+/// A session of a layout, in a store of its own.
 pub(crate) fn session(layout: &str, random: &mut Random) -> Made {
-    let store = memory();
+    session_in(memory(), layout, random)
+}
+
+/// A session of a layout that says something.
+pub(crate) fn session_in(store: Arc<dyn Store>, layout: &str, random: &mut Random) -> Made {
+    let turns = 1 + random.below(12);
+    spoken(store, layout, turns, random)
+}
+
+/// A session to which everything may have happened: it says nothing, it is a branch, it waits, it is over.
+pub(crate) fn lived_in(store: Arc<dyn Store>, layout: &str, random: &mut Random) -> Made {
+    let turns = if random.below(8) == 0 { 0 } else { 1 + random.below(12) };
+    let made = spoken(store, layout, turns, random);
+    live(made, random)
+}
+
+fn spoken(store: Arc<dyn Store>, layout: &str, turns: usize, random: &mut Random) -> Made {
     let made = find(layout);
     let id = if layout == "campaign" { "camp_0001" } else { "session-one" };
     if layout == "chatlog" {
-        let log = chat_log(id, random).to_string();
+        let log = chat_log(id, turns, random).to_string();
         let made_log = chatlog::import(&store, log.as_bytes(), None).unwrap();
         let place = Place { id: made_log.id, path: made_log.path };
         return Made { store, layout: made, place };
@@ -92,7 +116,7 @@ pub(crate) fn session(layout: &str, random: &mut Random) -> Made {
     };
     let fields = Tree::from_value(&fields).unwrap();
     let mut editor = made.create(&store, &New { fields, ..New::with_id(id) }, at(0)).unwrap();
-    for number in 1..=1 + random.below(12) {
+    for number in 1..=turns {
         let turn = match layout {
             "game" => game_turn(number, random),
             "campaign" => campaign_turn(random),
@@ -100,6 +124,9 @@ pub(crate) fn session(layout: &str, random: &mut Random) -> Made {
             _ => linggen_message(number, random),
         };
         editor.append(&turn.to_string(), at(number as u64 * 7)).unwrap();
+        if layout == "game" {
+            happening(&mut *editor, number, random);
+        }
         if layout != "codelia" && random.below(4) == 0 {
             let kind = MarkKind::parse(random.one_of(&["bookmark", "chapter", "omen"]));
             let (name, description) = (format!("mark {number}"), random.text());
@@ -110,6 +137,38 @@ pub(crate) fn session(layout: &str, random: &mut Random) -> Made {
     let place = editor.place();
     editor.close(at(1000)).unwrap();
     Made { store, layout: made, place }
+}
+
+/// What may become of a session as a whole. Events of a game are called by its own id, so a branch of one gets new
+/// records.
+fn live(mut made: Made, random: &mut Random) -> Made {
+    let Made { store, layout, place } = &mut made;
+    if random.below(3) == 0 && !matches!(layout.name(), "game" | "chatlog") {
+        let id = if layout.name() == "campaign" { "camp_0002" } else { "session-two" };
+        let how = Forking { id: Some(id.to_owned()), turn: None };
+        *place = layout.fork(store, place, &how, at(1001), &mut |_| ()).unwrap().place;
+    }
+    let stages = [Stage::Pause, Stage::Complete];
+    let stage =
+        stages.get(random.below(4)).filter(|_| matches!(layout.name(), "game" | "campaign"));
+    if let Some(stage) = stage {
+        *place = layout.stage(store, place, *stage, at(1002), &mut |_| ()).unwrap().place;
+    }
+    made
+}
+
+/// What happens in a game between its turns.
+fn happening(editor: &mut dyn Editor, number: usize, random: &mut Random) {
+    let time = at(number as u64 * 7 + 2);
+    match random.below(12) {
+        0 => drop(editor.undo(1, time).unwrap()),
+        1 => drop(editor.snapshot(time).unwrap()),
+        2 => {
+            editor.start_scene(r#"{"type": "combat", "name": "Fight"}"#, time).unwrap();
+            editor.end_scene("{}", time).unwrap();
+        }
+        _ => {}
+    }
 }
 
 fn game_turn(number: usize, random: &mut Random) -> Value {
@@ -175,10 +234,10 @@ fn linggen_message(number: usize, random: &mut Random) -> Value {
     message
 }
 
-fn chat_log(id: &str, random: &mut Random) -> Value {
+fn chat_log(id: &str, turns: usize, random: &mut Random) -> Value {
     let mut messages = Vec::new();
     let mut snapshots = Vec::new();
-    for number in 1..=1 + random.below(12) {
+    for number in 1..=turns {
         let kind = random.one_of(&["system", "narrator", "protagonist", "npc", "ooc"]);
         let time = at(number as u64 * 3).to_string();
         messages.push(json!({
@@ -218,11 +277,14 @@ pub(crate) fn view(made: &Made) -> Vec<String> {
     let mut told = vec![format!("turns {turns:?}")];
     let summary = made.layout.summary(&made.store, &made.place).unwrap();
     // What Codelia calls a session is what was said last.
-    told.push(format!("title {}", summary.title));
+    told.push(format!("title {}, created {:?}", summary.title, summary.created));
+    told.push(format!("status {}, parent {:?}", summary.status, summary.parent));
+    let project = made.layout.project(&made.store, &made.place).unwrap();
+    told.push(format!("project {project:?}"));
     if made.layout.name() == "game" {
         let id = SessionId::parse(&made.place.id).unwrap();
         let session = everturn::game::Session::open(Arc::clone(&made.store), &id).unwrap();
-        for key in ["config", "player", "own", "stats", "created"] {
+        for key in ["config", "player", "own", "stats", "created", "lastModified"] {
             told.push(format!("{key} {:?}", session.metadata().unwrap().text_at(&[key])));
         }
     }
@@ -245,7 +307,9 @@ pub(crate) fn view(made: &Made) -> Vec<String> {
     }
     drop(changes);
     told.extend(reader.marks().unwrap().iter().map(|mark| format!("{mark:?}")));
-    for turn in [None, Some(0), Some(1)] {
+    // What Codelia keeps of its sessions is counted anew.
+    let turns = if made.layout.name() == "codelia" { &[] } else { &[None, Some(0), Some(1)][..] };
+    for &turn in turns {
         if let Ok(state) = reader.state(turn) {
             let scopes = state.scopes.iter();
             told.extend(scopes.map(|(scope, tree)| {

@@ -32,7 +32,7 @@ pub(crate) fn converts(layout: &dyn Layout, store: &Arc<dyn Store>, place: &Plac
         return;
     }
     for to in TARGETS {
-        let conversion = Conversion { to, id: None, project: None, branch: None };
+        let conversion = Conversion { to, id: None, project: None, dir: None, branch: None };
         let now = "2026-01-01T10:00:00Z".parse().unwrap();
         let plan = conversion.plan(store, layout, place, now);
         assert!(plan.is_ok(), "{} to {to}: {:?}", layout.name(), plan.err());
