@@ -7,7 +7,7 @@ use super::Context;
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::json::Object;
-use crate::output::harmless;
+use crate::output::{Output, harmless};
 use crate::settings;
 
 /// Mark turns of a session, to find them again
@@ -151,10 +151,22 @@ fn list(args: &List, context: &mut Context) -> Result<Exit, Stop> {
     let (found, reader) = context.read(&args.session)?;
     let marks = reader.marks().map_err(|error| found.failed(error))?;
     let wanted = |mark: &&Mark| args.kind.as_deref().is_none_or(|kind| kind == mark.kind.as_str());
+    let mut count = 0;
     for mark in marks.iter().filter(wanted) {
         print(context, &found.place.id, mark)?;
+        count += 1;
+    }
+    context.out.flush()?;
+    if count == 0 && !context.json {
+        mention_none(&found.place.id, args.kind.as_deref());
     }
     Ok(Exit::Fine)
+}
+
+/// Says that a session has no marks, because an empty answer looks like none.
+pub(super) fn mention_none(session: &str, kind: Option<&str>) {
+    let of_kind = kind.map_or_else(String::new, |kind| format!(" of the kind {kind}"));
+    Output::status(&format!("session {session} has no marks{of_kind}"));
 }
 
 /// The id of the mark that the user means.
@@ -179,7 +191,16 @@ fn remove(args: &Remove, context: &mut Context) -> Result<Exit, Stop> {
     let store = found.root.store();
     let reader = found.layout.open(&store, &found.place);
     let marks = reader.and_then(|reader| reader.marks());
-    let id = meant(&marks.map_err(|error| found.failed(error))?, &args.mark)?;
+    let marks = marks.map_err(|error| found.failed(error))?;
+    let id = meant(&marks, &args.mark).or_else(|missing| {
+        // Where there can be no marks, that is what is wrong.
+        match found.layout.remove_mark(&store, &found.place, &args.mark, settings::now()) {
+            Err(error @ (LayoutError::NotOffered { .. } | LayoutError::OnlyRead { .. })) => {
+                Err(found.failed(error))
+            }
+            _ => Err(missing),
+        }
+    })?;
     let mark = found.layout.remove_mark(&store, &found.place, &id, settings::now());
     let mark = mark.map_err(|error| found.failed(error))?;
     found.root.mention_repairs();

@@ -45,6 +45,7 @@ enum What {
     /// Take a folder that was added off the list; nothing in it is touched
     Remove {
         /// The name of the source
+        #[arg(value_name = "SOURCE")]
         name: String,
     },
 }
