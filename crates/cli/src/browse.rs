@@ -151,17 +151,18 @@ impl Browser {
 
     /// Tells how far the index is read; when it is, what was asked for is asked for again.
     fn follow(&mut self, model: &mut Model) -> Option<Wish> {
-        let reading = self.reading.take()?;
-        if !reading.is_done() {
-            model.reading = reading.how_far();
-            self.reading = Some(reading);
-            return None;
-        }
-        model.reading.clear();
+        let has_ended = self.end_reading();
+        model.reading = self.reading.as_ref().map_or_else(String::new, Reading::how_far);
+        if has_ended { model.refreshed() } else { None }
+    }
+
+    /// Takes in the index if it is up to date by now.
+    fn end_reading(&mut self) -> bool {
+        let Some(reading) = self.reading.take_if(|reading| reading.is_done()) else { return false };
         self.notes.extend(reading.finish());
         let Collection { catalog, sources, .. } = &mut self.collection;
         self.search = catalog.searcher(sources, &self.sessions);
-        model.refreshed()
+        true
     }
 
     fn mention_notes(&mut self) {
@@ -309,6 +310,7 @@ impl Browser {
     fn find(&mut self, text: &str) -> Result<(Vec<Row>, bool), String> {
         let query =
             Query::parse(text, settings::now()).map_err(|error| one_line(&error.to_string()))?;
+        self.end_reading();
         let Collection { catalog, sources, .. } = &mut self.collection;
         if self.search.is_none() && self.reading.is_some() {
             // Of an index that is being made, there may be something by now.

@@ -44,13 +44,15 @@ fn counts(sessions: &[Session]) -> Counts<'_> {
 }
 
 pub(crate) fn run(context: &mut Context) -> Result<Exit, Stop> {
-    let mut collection = context.collection()?;
+    // Whoever has no home has no sessions, and that is no mistake here.
+    let mut collection = match context.collection() {
+        Ok(collection) => collection,
+        Err(_) if context.root.is_none() => return nothing_yet(context),
+        Err(error) => return Err(error.into()),
+    };
     let mut sessions = collection.sessions(Detail::Names)?.sessions;
     if sessions.is_empty() {
-        if !context.json {
-            writeln!(context.out, "{FIRST_STEPS}")?;
-        }
-        return Ok(Exit::Fine);
+        return nothing_yet(context);
     }
     let lines = lines(&collection, &counts(&sessions), context.json);
     for line in lines {
@@ -72,6 +74,13 @@ pub(crate) fn run(context: &mut Context) -> Result<Exit, Stop> {
     context.out.flush()?;
     collection.mention_notes();
     Ok(if collection.is_incomplete { Exit::Request } else { Exit::Fine })
+}
+
+fn nothing_yet(context: &mut Context) -> Result<Exit, Stop> {
+    if !context.json {
+        writeln!(context.out, "{FIRST_STEPS}")?;
+    }
+    Ok(Exit::Fine)
 }
 
 /// Says what can be done by somebody who asks for sessions and has none.

@@ -204,7 +204,8 @@ impl Model {
         self.rows.retain(|row| row.at.is_none());
         if self.view == View::List {
             let at_least = if more { "more than " } else { "" };
-            self.message = format!("{at_least}{} found", hits.len());
+            let so_far = if self.reading.is_empty() { "" } else { " so far" };
+            self.message = format!("{at_least}{} found{so_far}", hits.len());
         }
         self.rows.extend(hits);
         self.selected = self.selected.min(self.rows.len().saturating_sub(1));

@@ -39,6 +39,10 @@ enum What {
 
 /// Mark a turn, or one entry of it
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  everturn mark add latest 'before the gate'
+  everturn mark add latest 'The temple' --kind chapter --turn 12")]
 struct Add {
     /// The session: an id or the beginning of one, a path, or `latest`
     session: String,
@@ -65,6 +69,10 @@ struct Add {
 
 /// List the marks of a session, in the order of their turns
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  everturn mark list latest
+  everturn mark list latest --kind chapter --json")]
 struct List {
     /// The session: an id or the beginning of one, a path, or `latest`
     session: String,
@@ -76,6 +84,10 @@ struct List {
 
 /// Remove a mark
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  everturn mark remove latest mark-1
+  everturn mark remove latest 'before the gate'")]
 struct Remove {
     /// The session: an id or the beginning of one, a path, or `latest`
     session: String,
