@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 use crate::args::{self, Arguments};
 use crate::commands::Context;
@@ -20,9 +21,19 @@ pub(crate) fn run(words: Vec<OsString>) -> Exit {
         Ok(false) => {}
         Err(error) => return report(&error),
     }
-    match Arguments::try_parse_from(words) {
+    match Arguments::try_parse_from(&words) {
         Ok(arguments) => finish(execute(arguments)),
-        Err(answer) => finish(print_answer(&answer)),
+        Err(answer) => {
+            let exit = finish(print_answer(&answer));
+            if answer.kind() == ErrorKind::UnknownArgument
+                && words.iter().skip(1).any(|word| word == "search")
+            {
+                Output::status(
+                    "Hint: what begins with a minus sign is quoted in a query: everturn search 'tower -dragon'",
+                );
+            }
+            exit
+        }
     }
 }
 

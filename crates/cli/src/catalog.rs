@@ -68,7 +68,7 @@ pub(crate) fn forgotten(forgotten: Option<Forgotten>) -> Result<(), Error> {
 impl Context {
     /// Opens all sources for reading.
     pub(crate) fn collection(&self) -> Result<Collection, Error> {
-        let opened = self.open_sources(Access::Read)?;
+        let opened = self.sources_there(Access::Read)?;
         opened.iter().for_each(|(_, root)| root.mention_waiting());
         let source = |(source, root): &(sources::Source, Root)| {
             let mut groups = source.layouts(self).into_iter();
@@ -99,6 +99,11 @@ impl Collection {
             self.is_incomplete = true;
         }
         Ok(sessions)
+    }
+
+    /// The same catalog for another thread.
+    pub(crate) fn another_catalog(&self) -> Catalog {
+        Catalog::new(directory().as_deref())
     }
 
     /// Where a session is, as the user would write it.
@@ -140,9 +145,14 @@ impl Names {
         Names(ids.filter(|id| !seen.insert(*id)).cloned().collect())
     }
 
+    /// Whether an id is not enough.
+    pub(crate) fn is_shared(&self, id: &str) -> bool {
+        self.0.contains(id)
+    }
+
     pub(crate) fn of(&self, session: &Session, collection: &Collection) -> String {
         let id = &session.summary.place.id;
-        if !self.0.contains(id) && !id.contains(['/', '#']) {
+        if !self.is_shared(id) && !id.contains(['/', '#']) {
             return id.clone();
         }
         collection.shown(session)

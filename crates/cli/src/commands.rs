@@ -60,7 +60,7 @@ mod verify;
 
 use std::path::PathBuf;
 
-pub(crate) use ls::line as session_line;
+pub(crate) use ls::{Widths, line as session_line};
 
 use crate::error::Stop;
 use crate::exit::Exit;

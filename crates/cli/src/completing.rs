@@ -3,26 +3,26 @@
 //! The script that a shell reads knows nothing itself: it runs `everturn` with a variable set, and the answer is made
 //! from the declaration of the command line and from the sessions that there are at that moment.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use clap::{Arg, Command, CommandFactory};
-use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
-use everturn_catalog::Detail;
+use everturn::layout::Layout;
+use everturn_catalog::{Detail, Session};
 
 use crate::args::{self, Arguments};
+use crate::catalog::Names;
 use crate::commands::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::{self, Output, harmless};
 use crate::settings;
+use crate::sources::{Origin, Source};
 
 /// The variable by which the script of a shell says that it asks.
 const ASKED: &str = "EVERTURN_COMPLETE";
-
-/// How arguments are called that stand for a session.
-const SESSION: &str = "SESSION";
 
 /// The script that a shell reads.
 pub(crate) fn script(shell: &str) -> Result<Vec<u8>, Error> {
@@ -57,32 +57,88 @@ fn command(words: &[OsString]) -> Command {
             .map(str::to_owned)
     };
     let root = value("--root").or_else(|| settings::variable("EVERTURN_ROOT")).map(PathBuf::from);
-    let layout = value("--layout");
-    let sessions = ArgValueCandidates::new(move || {
-        let (root, layout) = (root.clone(), layout.clone());
-        sessions(&Context { root, layout, json: false, out: Output::stdout() })
-    });
-    offering(Arguments::command(), &sessions)
+    offering(Arguments::command(), &Asked { root, layout: value("--layout") })
 }
 
-/// A command whose arguments that stand for sessions, and those of its commands, offer them.
-fn offering(command: Command, sessions: &ArgValueCandidates) -> Command {
-    let is_session = |arg: &Arg| {
+/// Where is looked for what a shell asks about.
+#[derive(Clone)]
+struct Asked {
+    root: Option<PathBuf>,
+    layout: Option<String>,
+}
+
+impl Asked {
+    fn context(&self) -> Context {
+        let (root, layout) = (self.root.clone(), self.layout.clone());
+        Context { root, layout, json: false, out: Output::stdout() }
+    }
+}
+
+/// What an argument stands for, and what of it there is.
+type Offer = fn(&Context, &str) -> Vec<CompletionCandidate>;
+
+/// How arguments are called that stand for something that can be listed.
+const OFFERS: [(&str, Offer); 5] = [
+    ("SESSION", |context, word| sessions(context, word, |_| true)),
+    ("CAMPAIGN", |context, word| sessions(context, word, |one| one.summary.layout == "campaign")),
+    ("ARCHIVE", |context, word| sessions(context, word, |one| one.summary.status == "archived")),
+    ("TRASHED", |context, _| trashed(context)),
+    ("SOURCE", |context, _| sources(context)),
+];
+
+/// A command whose arguments that stand for such things, and those of its commands, offer them.
+fn offering(command: Command, asked: &Asked) -> Command {
+    let offer = |arg: &Arg| {
         let names = arg.get_value_names().unwrap_or_default();
-        names.iter().any(|name| name.as_str() == SESSION)
+        OFFERS.iter().find(|(name, _)| names.iter().any(|other| other.as_str() == *name))
     };
-    command
-        .mut_args(|arg| if is_session(&arg) { arg.add(sessions.clone()) } else { arg })
-        .mut_subcommands(|command| offering(command, sessions))
+    let with = |arg: Arg| {
+        let Some((_, offer)) = offer(&arg).copied() else { return arg };
+        let asked = asked.clone();
+        arg.add(ArgValueCompleter::new(move |word: &OsStr| {
+            let word = word.to_string_lossy();
+            let mut all = offer(&asked.context(), &word);
+            all.retain(|one| one.get_value().to_string_lossy().starts_with(&*word));
+            all
+        }))
+    };
+    command.mut_args(with).mut_subcommands(|command| offering(command, asked))
 }
 
-/// The ids of the sessions, each with its title. What cannot be read is not offered.
-fn sessions(context: &Context) -> Vec<CompletionCandidate> {
+/// The sessions that are wanted, each with its title, as commands understand them: by id, and with the layout before it
+/// where that is needed or was begun with. What cannot be read is not offered.
+fn sessions(
+    context: &Context,
+    word: &str,
+    is_wanted: impl Fn(&Session) -> bool,
+) -> Vec<CompletionCandidate> {
     let listed = || context.collection()?.sessions(Detail::Names);
     let Ok(found) = listed() else { return Vec::new() };
-    let candidate = |summary: everturn::view::Summary| {
+    let names = Names::new(&found);
+    let candidate = |session: Session| {
+        let summary = session.summary;
+        let is_layout = word.split_once(':').is_some_and(|(before, _)| before == summary.layout);
+        let id = match is_layout || names.is_shared(&summary.place.id) {
+            true => format!("{}:{}", summary.layout, summary.place.id),
+            false => summary.place.id,
+        };
         let title = harmless(&summary.title).replace(['\n', '\t'], " ");
-        CompletionCandidate::new(summary.place.id).help(Some(title.into()))
+        CompletionCandidate::new(id).help(Some(title.into()))
     };
-    found.sessions.into_iter().map(|session| candidate(session.summary)).collect()
+    found.sessions.into_iter().filter(is_wanted).map(candidate).collect()
+}
+
+/// What is in the trash, as `everturn trash` names it.
+fn trashed(context: &Context) -> Vec<CompletionCandidate> {
+    let Ok(root) = context.open_root() else { return Vec::new() };
+    let of_layout = |layout: &dyn Layout| layout.trashed(&root.store()).unwrap_or_default();
+    let all = context.layouts().into_iter().flat_map(of_layout);
+    all.map(|one| CompletionCandidate::new(one.name).help(Some(one.id.into()))).collect()
+}
+
+/// The sources that were added.
+fn sources(context: &Context) -> Vec<CompletionCandidate> {
+    let added = |source: &Source| source.origin == Origin::Added;
+    let all = context.all_sources().unwrap_or_default();
+    all.into_iter().filter(added).map(|source| CompletionCandidate::new(source.name)).collect()
 }

@@ -6,11 +6,11 @@ use std::io::IsTerminal;
 use everturn_catalog::{Detail, Session};
 
 use crate::catalog::Collection;
-use crate::commands::{Context, session_line};
+use crate::commands::{Context, Widths, session_line};
 use crate::error::Stop;
 use crate::exit::Exit;
 use crate::json::Object;
-use crate::output::harmless;
+use crate::output::{Output, harmless};
 use crate::settings;
 
 /// How many sessions are shown.
@@ -44,15 +44,15 @@ fn counts(sessions: &[Session]) -> Counts<'_> {
 }
 
 pub(crate) fn run(context: &mut Context) -> Result<Exit, Stop> {
-    // Whoever has never made a session has no root, and that is no mistake here.
+    // Whoever has no home has no sessions, and that is no mistake here.
     let mut collection = match context.collection() {
         Ok(collection) => collection,
-        Err(_) if context.root.is_none() => return first_steps(context),
+        Err(_) if context.root.is_none() => return nothing_yet(context),
         Err(error) => return Err(error.into()),
     };
     let mut sessions = collection.sessions(Detail::Names)?.sessions;
     if sessions.is_empty() {
-        return first_steps(context);
+        return nothing_yet(context);
     }
     let lines = lines(&collection, &counts(&sessions), context.json);
     for line in lines {
@@ -64,10 +64,10 @@ pub(crate) fn run(context: &mut Context) -> Result<Exit, Stop> {
     sessions.truncate(SHOWN);
     collection.catalog.complete(&collection.sources, &mut sessions);
     let terminal = std::io::stdout().is_terminal().then(|| (settings::width(), settings::now()));
-    let width = sessions.iter().map(|session| session.summary.place.id.chars().count()).max();
+    let widths = Widths::of(&sessions);
     writeln!(context.out, "\nChanged last:")?;
     for session in &sessions {
-        let line = session_line(session, width.unwrap_or(0), terminal);
+        let line = session_line(session, &widths, terminal);
         writeln!(context.out, "  {line}")?;
     }
     writeln!(context.out, "\n{NEXT_STEPS}")?;
@@ -76,11 +76,17 @@ pub(crate) fn run(context: &mut Context) -> Result<Exit, Stop> {
     Ok(if collection.is_incomplete { Exit::Request } else { Exit::Fine })
 }
 
-fn first_steps(context: &mut Context) -> Result<Exit, Stop> {
+fn nothing_yet(context: &mut Context) -> Result<Exit, Stop> {
     if !context.json {
         writeln!(context.out, "{FIRST_STEPS}")?;
     }
     Ok(Exit::Fine)
+}
+
+/// Says what can be done by somebody who asks for sessions and has none.
+pub(crate) fn first_steps() -> Exit {
+    Output::status(FIRST_STEPS);
+    Exit::Fine
 }
 
 /// One line for each source and layout.

@@ -7,6 +7,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// How often the line moves although nothing happens.
 const TICK: Duration = Duration::from_millis(120);
 
+/// What is shown of bytes, of which one knows how many there are.
+const BYTES: &str = "{spinner} {prefix}  [{bar:30}]  {bytes} of {total_bytes}, {percent} %";
+
 /// The line. Its copies draw the same one.
 #[derive(Clone)]
 pub(crate) struct Progress {
@@ -43,9 +46,13 @@ impl Progress {
     /// So many bytes of so many are done.
     pub(crate) fn bytes(&self, done: u64, total: u64) {
         if self.is_shown() {
+            if self.bar.length() != Some(total) {
+                if let Ok(style) = ProgressStyle::with_template(BYTES) {
+                    self.bar.set_style(style.progress_chars("=> "));
+                }
+                self.bar.set_length(total);
+            }
             self.bar.set_position(done);
-            let share = (done * 100).checked_div(total).unwrap_or(0);
-            self.bar.set_message(format!("of {total} bytes, {share} %"));
         }
     }
 

@@ -324,30 +324,35 @@ impl Context {
         Ok(sources)
     }
 
-    /// The roots of all sources, open. One that cannot be opened is told about, unless it is the only one.
+    /// The roots of all sources, open, of which there must be one.
     pub(crate) fn open_sources(&self, access: Access) -> Result<Vec<(Source, Root)>, Error> {
+        let roots = self.sources_there(access)?;
+        if roots.is_empty() {
+            return Err(Error::new(Exit::Request, "there are no sessions yet")
+                .hint("everturn new game makes one, and everturn alone says what else to do"));
+        }
+        Ok(roots)
+    }
+
+    /// The roots of the sources that there are, open. One that cannot be opened is told about, unless it is the only
+    /// one.
+    pub(crate) fn sources_there(&self, access: Access) -> Result<Vec<(Source, Root)>, Error> {
         let sources = self.sources()?;
         let is_only = sources.len() == 1;
         let mut roots = Vec::new();
-        let mut failed = None;
         for source in sources {
             let access = if source.is_own() { access } else { Access::Read };
             match Root::open(source.dir(), access) {
                 Ok(root) => roots.push((source, root)),
-                Err(error) if is_only => return Err(error),
                 // Whoever has never made a session has no root of their own.
-                Err(error) if source.origin == Origin::Own && !source.path.exists() => {
-                    failed = Some(error);
-                }
+                Err(_) if source.origin == Origin::Own && !source.path.exists() => {}
+                Err(error) if is_only => return Err(error),
                 Err(error) => {
                     Output::status(&error.saying(format!("source {}", source.name)).to_string());
                 }
             }
         }
-        match failed {
-            Some(error) if roots.is_empty() => Err(error),
-            _ => Ok(roots),
-        }
+        Ok(roots)
     }
 }
 

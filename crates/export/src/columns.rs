@@ -2,6 +2,12 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// How many columns a text takes.
+#[must_use]
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
 /// How many columns a character takes.
 fn columns(character: char) -> usize {
     character.width().unwrap_or(0)
@@ -64,7 +70,7 @@ pub fn spread(left: &str, right: &str, width: usize) -> String {
 }
 
 /// A line filled up with spaces.
-fn pad(line: &str, width: usize) -> String {
+pub fn pad(line: &str, width: usize) -> String {
     format!("{line}{}", " ".repeat(width.saturating_sub(line.width())))
 }
 

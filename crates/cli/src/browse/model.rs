@@ -1,5 +1,7 @@
 //! Where the browser is, and what each key does to it.
 
+use std::ops::RangeInclusive;
+
 /// What a key asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Key {
@@ -22,29 +24,48 @@ pub(crate) enum Key {
 /// What has to be read, or done, before the screen is drawn again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// The end of a session, or what stands around a turn.
+    /// The end of a session, or an entry and what comes after it.
     Preview {
         session: usize,
-        turn: Option<u64>,
+        at: Option<At>,
     },
     /// What a query finds.
     Search(String),
-    /// The entries of a session, from its beginning or around a turn.
+    /// A part of a session.
     Read {
         session: usize,
-        turn: Option<u64>,
+        to: Target,
     },
     Replay(usize),
     Export(usize),
     Quit,
 }
 
+/// An entry of a session: its turn, and its place among all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct At {
+    pub(crate) turn: u64,
+    pub(crate) seq: u64,
+}
+
+/// What of a session is to be seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Target {
+    Start,
+    End,
+    /// So many lines of the screen below the beginning of an entry, or above it.
+    Entry {
+        at: At,
+        rows: isize,
+    },
+}
+
 /// A session in the list, or an entry that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) session: usize,
-    /// The turn that was found.
-    pub(crate) turn: Option<u64>,
+    /// The entry that was found.
+    pub(crate) at: Option<At>,
     pub(crate) title: String,
     pub(crate) about: String,
     /// By what it is found in the list.
@@ -54,7 +75,7 @@ pub(crate) struct Row {
 /// A line of what was said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Line {
-    Heading { turn: u64, words: String },
+    Heading { at: At, words: String },
     Text(String),
     Note(String),
 }
@@ -65,14 +86,41 @@ pub(crate) enum View {
     /// The list with its preview.
     List,
     /// A session, scrolled down by so many lines of the screen, or to one of its own lines.
-    Session { session: usize, lines: Vec<Line>, scroll: Scroll },
+    Session { session: usize, page: Page, scroll: Scroll },
+}
+
+/// A part of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Page {
+    pub(crate) lines: Vec<Line>,
+    /// The turns that were read, and all that there are.
+    pub(crate) turns: RangeInclusive<u64>,
+    pub(crate) all: RangeInclusive<u64>,
+}
+
+impl Page {
+    fn is_first(&self) -> bool {
+        self.turns.start() <= self.all.start()
+    }
+
+    fn is_last(&self) -> bool {
+        self.turns.end() >= self.all.end()
+    }
+}
+
+/// What stands beside the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Preview {
+    /// Whether it is the end of a session, so that its last line matters most.
+    pub(crate) is_end: bool,
+    pub(crate) lines: Vec<Line>,
 }
 
 /// How far a session is scrolled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scroll {
-    /// To the line with this number among those that were read.
-    To(usize),
+    /// To the line with this number among those that were read, and so many lines of the screen on, or back.
+    To { line: usize, rows: isize },
     /// By so many lines of the screen.
     By(usize),
 }
@@ -87,11 +135,17 @@ pub(crate) struct Model {
     /// Sessions whose titles have it, then the entries that have it.
     pub(crate) rows: Vec<Row>,
     pub(crate) selected: usize,
-    pub(crate) preview: Option<(usize, Vec<Line>)>,
+    pub(crate) preview: Option<Preview>,
     pub(crate) view: View,
     pub(crate) message: String,
+    /// How far the index is read, while it is.
+    pub(crate) reading: String,
     /// How many lines the list or the session has on the screen; the screen says so.
     pub(crate) height: usize,
+    /// How far a session can be scrolled; the screen says so.
+    pub(crate) most: usize,
+    /// The entry at the top of the screen, and how many lines of it are above; the screen says so.
+    pub(crate) top: Option<(At, usize)>,
 }
 
 impl Model {
@@ -105,7 +159,10 @@ impl Model {
             preview: None,
             view: View::List,
             message: String::new(),
+            reading: String::new(),
             height: 10,
+            most: 0,
+            top: None,
         }
     }
 
@@ -122,10 +179,10 @@ impl Model {
         self.rows.get(self.selected)
     }
 
-    /// The preview of what is selected, unless it is there.
-    fn look(&self) -> Option<Wish> {
+    /// The preview of what is selected.
+    pub(crate) fn look(&self) -> Option<Wish> {
         let row = self.row()?;
-        Some(Wish::Preview { session: row.session, turn: row.turn })
+        Some(Wish::Preview { session: row.session, at: row.at })
     }
 
     pub(crate) fn say(&mut self, message: String) {
@@ -133,26 +190,40 @@ impl Model {
     }
 
     /// Takes in what a preview shows, unless something else was selected since.
-    pub(crate) fn preview(&mut self, session: usize, lines: Vec<Line>) {
-        if self.row().is_some_and(|row| row.session == session) {
-            self.preview = Some((session, lines));
+    pub(crate) fn preview(&mut self, (session, at): (usize, Option<At>), lines: Vec<Line>) {
+        if self.row().is_some_and(|row| (row.session, row.at) == (session, at)) {
+            self.preview = Some(Preview { is_end: at.is_none(), lines });
         }
     }
 
-    /// Takes in what a search has found, unless something else was typed since.
-    pub(crate) fn found(&mut self, query: &str, hits: Vec<Row>) {
+    /// Takes in what a search has found, unless something else was typed since, and asks for the preview of it.
+    pub(crate) fn found(&mut self, query: &str, hits: Vec<Row>, more: bool) -> Option<Wish> {
         if self.query != query {
-            return;
+            return None;
         }
-        self.rows.retain(|row| row.turn.is_none());
-        self.message = format!("{} found", hits.len());
+        self.rows.retain(|row| row.at.is_none());
+        if self.view == View::List {
+            let at_least = if more { "more than " } else { "" };
+            let so_far = if self.reading.is_empty() { "" } else { " so far" };
+            self.message = format!("{at_least}{} found{so_far}", hits.len());
+        }
         self.rows.extend(hits);
+        self.selected = self.selected.min(self.rows.len().saturating_sub(1));
+        if self.rows.is_empty() {
+            self.preview = None;
+        }
+        self.look()
     }
 
-    /// Takes in the entries of a session, and begins at one of the lines.
-    pub(crate) fn show(&mut self, session: usize, lines: Vec<Line>, at: usize) {
+    /// There is more to be found than when it was last asked for.
+    pub(crate) fn refreshed(&self) -> Option<Wish> {
+        (!self.query.trim().is_empty()).then(|| Wish::Search(self.query.clone()))
+    }
+
+    /// Takes in a part of a session, and where in it one begins.
+    pub(crate) fn show(&mut self, session: usize, page: Page, scroll: Scroll) {
         self.message.clear();
-        self.view = View::Session { session, lines, scroll: Scroll::To(at) };
+        self.view = View::Session { session, page, scroll };
     }
 
     /// What a key does.
@@ -186,7 +257,8 @@ impl Model {
             Key::Last => self.selected = last,
             Key::Open => {
                 let row = self.row()?;
-                return Some(Wish::Read { session: row.session, turn: row.turn });
+                let to = row.at.map_or(Target::Start, |at| Target::Entry { at, rows: 0 });
+                return Some(Wish::Read { session: row.session, to });
             }
             Key::Back if self.query.is_empty() => return Some(Wish::Quit),
             Key::Back | Key::Clear => {
@@ -219,25 +291,55 @@ impl Model {
     }
 
     fn press_in_session(&mut self, key: Key) -> Option<Wish> {
-        let height = self.height.max(1);
-        let View::Session { scroll, .. } = &mut self.view else { return None };
+        let height = isize::try_from(self.height.max(1)).unwrap_or(isize::MAX);
+        let View::Session { session, page, scroll } = &mut self.view else { return None };
+        let (session, to) = (
+            *session,
+            match key {
+                Key::Up | Key::Type('k') => return self.scroll(-1),
+                Key::Down | Key::Type('j') => return self.scroll(1),
+                Key::PageUp | Key::Type('b') => return self.scroll(-height),
+                Key::PageDown | Key::Type(' ') => return self.scroll(height),
+                Key::First | Key::Type('g') if page.is_first() => {
+                    *scroll = Scroll::By(0);
+                    return None;
+                }
+                Key::Last | Key::Type('G') if page.is_last() => {
+                    *scroll = Scroll::By(usize::MAX);
+                    return None;
+                }
+                Key::First | Key::Type('g') => Target::Start,
+                Key::Last | Key::Type('G') => Target::End,
+                Key::Back | Key::Type('q') => {
+                    self.view = View::List;
+                    return self.look();
+                }
+                _ => return None,
+            },
+        );
+        Some(Wish::Read { session, to })
+    }
+
+    /// Goes on by so many lines of the screen, or back. Where what was read ends and the session does not, more of it
+    /// is asked for, around the entry at the top.
+    fn scroll(&mut self, rows: isize) -> Option<Wish> {
+        let View::Session { session, page, scroll } = &mut self.view else { return None };
         let at = match *scroll {
-            Scroll::By(at) | Scroll::To(at) => at,
+            Scroll::By(at) => at.min(self.most),
+            Scroll::To { .. } => 0,
         };
-        *scroll = Scroll::By(match key {
-            Key::Up | Key::Type('k') => at.saturating_sub(1),
-            Key::Down | Key::Type('j') => at.saturating_add(1),
-            Key::PageUp | Key::Type('b') => at.saturating_sub(height),
-            Key::PageDown | Key::Type(' ') => at.saturating_add(height),
-            Key::First | Key::Type('g') => 0,
-            Key::Last | Key::Type('G') => usize::MAX,
-            Key::Back | Key::Type('q') => {
-                self.view = View::List;
-                return self.look();
-            }
-            _ => at,
-        });
-        None
+        let wanted = at.saturating_add_signed(rows);
+        let is_above = rows < 0 && at < rows.unsigned_abs() && !page.is_first();
+        let is_below = rows > 0 && wanted > self.most && !page.is_last();
+        if !is_above && !is_below {
+            *scroll = Scroll::By(wanted);
+            return None;
+        }
+        // A part may have nothing to show at all.
+        let turn = if is_above { *page.turns.start() } else { *page.turns.end() };
+        let (at, below) = self.top.unwrap_or((At { turn, seq: 0 }, 0));
+        let rows = isize::try_from(below).unwrap_or(isize::MAX).saturating_add(rows);
+        Some(Wish::Read { session: *session, to: Target::Entry { at, rows } })
     }
 }
 
@@ -247,7 +349,7 @@ mod tests {
 
     fn row(session: usize, title: &str) -> Row {
         let (title, folded) = (title.to_owned(), title.to_lowercase());
-        Row { session, turn: None, title, about: "game 3 1d".to_owned(), folded }
+        Row { session, at: None, title, about: "game 3 1d".to_owned(), folded }
     }
 
     fn model() -> Model {
@@ -262,7 +364,7 @@ mod tests {
     #[test]
     fn keys_move_through_the_list_and_ask_for_previews() {
         let mut model = model();
-        let preview = |session| Some(Wish::Preview { session, turn: None });
+        let preview = |session| Some(Wish::Preview { session, at: None });
         assert_eq!(model.first_wish(), preview(0));
         assert_eq!(model.press(Key::Down), preview(1));
         assert_eq!(model.press(Key::Last), preview(2));
@@ -287,23 +389,63 @@ mod tests {
         assert_eq!(model.press(Key::Type('r')), Some(Wish::Search("tower".to_owned())));
         assert_eq!(titles(&model), ["The old Tower", "A tower of sand"]);
         assert_eq!(model.selected, 0);
-        let hit = Row { turn: Some(7), ..row(1, "…the tower…") };
-        model.found("tow", vec![hit.clone()]);
+        let at = At { turn: 7, seq: 9 };
+        let hit = Row { at: Some(at), ..row(1, "…the tower…") };
+        assert_eq!(model.found("tow", vec![hit.clone()], false), None);
         assert_eq!(model.rows.len(), 2, "what was found for less is too late");
-        model.found("tower", vec![hit]);
+        let preview = |session| Some(Wish::Preview { session, at: None });
+        assert_eq!(model.found("tower", vec![hit.clone()], true), preview(0));
+        assert_eq!(model.message, "more than 1 found");
+        assert_eq!(model.refreshed(), Some(Wish::Search("tower".to_owned())));
+        model.preview((1, Some(at)), vec![Line::Note("of another row".to_owned())]);
+        assert_eq!(model.preview, None);
         assert_eq!(titles(&model), ["The old Tower", "A tower of sand", "…the tower…"]);
         model.press(Key::Last);
-        assert_eq!(model.press(Key::Open), Some(Wish::Read { session: 1, turn: Some(7) }));
-        assert_eq!(model.press(Key::Back), Some(Wish::Preview { session: 0, turn: None }));
+        let to = Target::Entry { at, rows: 0 };
+        assert_eq!(model.press(Key::Open), Some(Wish::Read { session: 1, to }));
+        assert_eq!(model.press(Key::Back), preview(0));
         assert_eq!((model.query.as_str(), model.rows.len()), ("", 3));
         model.press(Key::Type('x'));
-        assert_eq!(model.press(Key::Erase), Some(Wish::Preview { session: 0, turn: None }));
+        assert_eq!(model.press(Key::Erase), preview(0));
+        assert_eq!(model.refreshed(), None);
+        // What is found alone is what the preview is of.
+        for character in "gold".chars() {
+            model.press(Key::Type(character));
+        }
+        let found = model.found("gold", vec![hit], false);
+        assert_eq!(found, Some(Wish::Preview { session: 1, at: Some(at) }));
+    }
+
+    #[test]
+    fn a_session_is_read_on_where_what_was_read_of_it_ends() {
+        let mut model = model();
+        let page = |turns: RangeInclusive<u64>| Page { lines: Vec::new(), turns, all: 1..=700 };
+        model.show(1, page(1..=200), Scroll::By(0));
+        (model.most, model.top) = (50, Some((At { turn: 3, seq: 5 }, 2)));
+        assert_eq!(model.press(Key::Down), None);
+        assert_eq!(model.press(Key::Last), Some(Wish::Read { session: 1, to: Target::End }));
+        let read = |turn: u64, rows: isize| {
+            let to = Target::Entry { at: At { turn, seq: 5 }, rows };
+            Some(Wish::Read { session: 1, to })
+        };
+        model.show(1, page(1..=200), Scroll::By(50));
+        assert_eq!(model.press(Key::Down), read(3, 3));
+        assert_eq!(model.press(Key::PageDown), read(3, 12));
+        assert_eq!(model.press(Key::First), None);
+        assert_eq!(model.press(Key::Up), None);
+        model.show(1, page(501..=700), Scroll::By(4));
+        assert_eq!(model.press(Key::PageUp), read(3, -8));
+        assert_eq!(model.press(Key::Up), None);
+        assert_eq!(model.press(Key::Last), None);
+        assert_eq!(model.press(Key::First), Some(Wish::Read { session: 1, to: Target::Start }));
     }
 
     #[test]
     fn a_session_is_scrolled_and_left() {
         let mut model = model();
-        model.show(1, vec![Line::Text("a".to_owned())], 0);
+        let lines = vec![Line::Text("a".to_owned())];
+        model.show(1, Page { lines, turns: 1..=1, all: 1..=1 }, Scroll::By(0));
+        model.most = 20;
         assert_eq!(model.press(Key::Down), None);
         assert!(matches!(model.view, View::Session { session: 1, scroll: Scroll::By(1), .. }));
         model.press(Key::PageDown);
@@ -311,7 +453,7 @@ mod tests {
         model.press(Key::Type('g'));
         assert!(matches!(model.view, View::Session { scroll: Scroll::By(0), .. }));
         assert_eq!(model.press(Key::Export), Some(Wish::Export(1)));
-        assert_eq!(model.press(Key::Back), Some(Wish::Preview { session: 0, turn: None }));
+        assert_eq!(model.press(Key::Back), Some(Wish::Preview { session: 0, at: None }));
         assert_eq!(model.view, View::List);
     }
 }

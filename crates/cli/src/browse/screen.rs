@@ -7,7 +7,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line as Shown, Text};
 use ratatui::widgets::{Block, Borders, List, ListItem, ListState, Paragraph};
 
-use super::model::{Line, Model, Scroll, View};
+use super::model::{At, Line, Model, Scroll, View};
 
 const LIST_KEYS: &str = "type to search  ↑↓ select  Enter open  ^R replay  ^E export  Esc back";
 const SESSION_KEYS: &str = "↑↓ PgUp PgDn g G scroll  ^R replay  ^E export  Esc back";
@@ -26,7 +26,12 @@ pub(super) fn draw(model: &mut Model, frame: &mut Frame<'_>) {
     let bar = Style::new().add_modifier(Modifier::REVERSED);
     let count = format!(" everturn  {} sessions in {}", model.total(), model.place);
     frame.render_widget(Paragraph::new(count).style(bar), top);
-    frame.render_widget(Paragraph::new(format!(" / {}▏", model.query)), line);
+    let reading = u16::try_from(model.reading.len() + 1).unwrap_or(u16::MAX);
+    let [typed, right] =
+        Layout::horizontal([Constraint::Min(1), Constraint::Length(reading)]).areas(line);
+    frame.render_widget(Paragraph::new(format!(" / {}▏", model.query)), typed);
+    let dim = Style::new().add_modifier(Modifier::DIM);
+    frame.render_widget(Paragraph::new(model.reading.as_str()).style(dim), right);
     let keys = match model.view {
         View::List => LIST_KEYS,
         View::Session { .. } => SESSION_KEYS,
@@ -46,6 +51,10 @@ fn list(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let dim = Style::new().add_modifier(Modifier::DIM);
     let item = |row: &super::model::Row| {
         let title = Shown::from(format!(" {}", row.title));
+        if area.height < 2 {
+            // A row that does not fit whole would not be there at all.
+            return ListItem::new(title);
+        }
         ListItem::new(Text::from(vec![title, Shown::styled(format!("   {}", row.about), dim)]))
     };
     let rows = List::new(model.rows.iter().map(item))
@@ -53,43 +62,49 @@ fn list(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let mut state = ListState::default().with_selected(Some(model.selected));
     frame.render_stateful_widget(rows, left, &mut state);
     if right.width > 0 {
-        let lines = model.preview.as_ref().map(|(_, lines)| lines.as_slice()).unwrap_or_default();
-        let (shown, _) = wrapped(lines, usize::from(right.width).saturating_sub(2), None);
+        let lines = model.preview.as_ref().map(|preview| preview.lines.as_slice());
+        let width = usize::from(right.width).saturating_sub(2);
+        let mut shown = wrapped(lines.unwrap_or_default(), width).0;
+        if model.preview.as_ref().is_some_and(|preview| preview.is_end) {
+            // The last line is a gap.
+            let above = shown.len().saturating_sub(usize::from(right.height) + 1);
+            shown.drain(..above);
+        }
         let preview = Paragraph::new(shown).block(Block::new().borders(Borders::LEFT));
         frame.render_widget(preview, right);
     }
 }
 
 fn session(model: &mut Model, frame: &mut Frame<'_>, area: Rect) {
-    let View::Session { lines, scroll, .. } = &mut model.view else { return };
-    let wanted = match scroll {
-        Scroll::To(line) => Some(*line),
-        Scroll::By(_) => None,
-    };
-    let (shown, found) = wrapped(lines, usize::from(area.width).saturating_sub(2), wanted);
+    let View::Session { page, scroll, .. } = &mut model.view else { return };
+    let (shown, starts) = wrapped(&page.lines, usize::from(area.width).saturating_sub(2));
     let most = shown.len().saturating_sub(usize::from(area.height));
     let at = match *scroll {
-        Scroll::To(_) => found.unwrap_or(0),
+        Scroll::To { line, rows } => {
+            let start = starts.get(line).map_or(shown.len(), |(start, _)| *start);
+            start.saturating_add_signed(rows)
+        }
         Scroll::By(at) => at,
     };
     let at = at.min(most);
     *scroll = Scroll::By(at);
+    model.most = most;
+    let above = starts.iter().rev().filter(|(start, _)| *start <= at);
+    model.top = above.filter_map(|(start, entry)| Some(((*entry)?, at - start))).next();
     let visible: Vec<Shown<'_>> =
         shown.into_iter().skip(at).take(usize::from(area.height)).collect();
     frame.render_widget(Paragraph::new(visible).block(Block::new()), area);
 }
 
-/// Lines broken to a width, and where the wanted one of them begins.
-fn wrapped(
-    lines: &[Line],
-    width: usize,
-    wanted: Option<usize>,
-) -> (Vec<Shown<'static>>, Option<usize>) {
-    let (mut shown, mut found) = (Vec::new(), None);
-    for (number, line) in lines.iter().enumerate() {
-        if Some(number) == wanted {
-            found = Some(shown.len());
-        }
+/// Lines broken to a width, and where each begins there, with the entry if it is the heading of one.
+fn wrapped(lines: &[Line], width: usize) -> (Vec<Shown<'static>>, Vec<(usize, Option<At>)>) {
+    let (mut shown, mut starts) = (Vec::new(), Vec::with_capacity(lines.len()));
+    for line in lines {
+        let entry = match line {
+            Line::Heading { at, .. } => Some(*at),
+            Line::Text(_) | Line::Note(_) => None,
+        };
+        starts.push((shown.len(), entry));
         let (words, style) = match line {
             Line::Heading { words, .. } => (words, Style::new().add_modifier(Modifier::BOLD)),
             Line::Text(words) => (words, Style::new()),
@@ -102,7 +117,7 @@ fn wrapped(
             shown.push(Shown::default());
         }
     }
-    (shown, found)
+    (shown, starts)
 }
 
 #[cfg(test)]
@@ -110,7 +125,7 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
-    use super::super::model::{Key, Row};
+    use super::super::model::{Key, Page, Row, Target, Wish};
     use super::*;
 
     /// The screen as lines of text.
@@ -125,7 +140,7 @@ mod tests {
     fn model() -> Model {
         let row = |session: usize, title: &str| Row {
             session,
-            turn: None,
+            at: None,
             title: title.to_owned(),
             about: "game 3 1d".to_owned(),
             folded: title.to_lowercase(),
@@ -134,7 +149,8 @@ mod tests {
     }
 
     fn entries() -> Vec<Line> {
-        let heading = |turn: u64| Line::Heading { turn, words: format!("[{turn}] gm") };
+        let heading =
+            |turn: u64| Line::Heading { at: At { turn, seq: turn }, words: format!("[{turn}] gm") };
         vec![
             heading(1),
             Line::Text("The gate opens.".to_owned()),
@@ -146,7 +162,7 @@ mod tests {
     #[test]
     fn the_list_stands_beside_the_preview() {
         let mut model = model();
-        model.preview(0, entries());
+        model.preview((0, None), entries());
         model.press(Key::Type('t'));
         model.press(Key::Clear);
         assert_eq!(
@@ -164,12 +180,19 @@ mod tests {
             ]
         );
         assert_eq!(screen(&mut model, (20, 5))[2], " Tower");
+        // One line is enough for a title, and the end of a session is what is seen of it.
+        assert_eq!(screen(&mut model, (12, 4))[2], " Tower");
+        assert_eq!(screen(&mut model, (64, 4))[2], " Tower                       │ around.");
+        model.reading = "reading sessions, 7 %".to_owned();
+        let line = " / ▏                                      reading sessions, 7 %";
+        assert_eq!(screen(&mut model, (64, 5))[1], line);
     }
 
     #[test]
     fn a_session_begins_at_the_turn_that_was_found_and_ends_at_its_end() {
         let mut model = model();
-        model.show(0, entries(), 2);
+        let page = |all| Page { lines: entries(), turns: 1..=2, all };
+        model.show(0, page(1..=2), Scroll::To { line: 2, rows: 0 });
         let shown = screen(&mut model, (20, 6));
         assert_eq!(shown[2..5], [" [2] gm", " You walk to the", " market and look"]);
         model.press(Key::Last);
@@ -177,6 +200,12 @@ mod tests {
         assert_eq!(shown[2..5], [" market and look", " around.", ""]);
         model.press(Key::First);
         assert_eq!(screen(&mut model, (20, 6))[2], " [1] gm");
+        // Where more is to be read, it is read around what is at the top.
+        model.show(0, page(1..=9), Scroll::To { line: 2, rows: 2 });
+        let shown = screen(&mut model, (20, 6));
+        assert_eq!(shown[2..5], [" market and look", " around.", ""]);
+        let to = Target::Entry { at: At { turn: 2, seq: 2 }, rows: 3 };
+        assert_eq!(model.press(Key::Down), Some(Wish::Read { session: 0, to }));
         // The smallest terminals show something, and nothing breaks.
         for size in [(1, 1), (3, 2), (0, 0), (200, 3)] {
             screen(&mut model, size);

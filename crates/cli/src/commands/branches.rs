@@ -1,12 +1,14 @@
 //! `everturn branches`: the ways through a session.
 
 use everturn::view::Strand;
+use everturn_catalog::{Detail, Session};
 
 use super::Context;
-use crate::error::Stop;
+use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::json::Object;
 use crate::output::{Output, harmless};
+use crate::sessions::Found;
 
 /// List the other ways through a session
 ///
@@ -47,6 +49,17 @@ fn line(strand: &Strand, width: usize) -> String {
     harmless(&line).replace('\n', " ")
 }
 
+/// The sessions that were forked from one, or set aside when it was rewound.
+fn children(context: &Context, found: &Found) -> Result<Vec<String>, Error> {
+    let sessions = context.collection()?.sessions(Detail::All)?.sessions;
+    let is_child = |session: &&Session| {
+        session.summary.layout == found.layout.name()
+            && session.summary.parent.as_ref() == Some(&found.place.id)
+    };
+    let ids = sessions.iter().filter(is_child).map(|session| session.summary.place.id.clone());
+    Ok(ids.collect())
+}
+
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let (found, reader) = context.read(&args.session)?;
     let strands = reader.strands().map_err(|error| found.failed(error))?;
@@ -57,7 +70,15 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     }
     context.out.flush()?;
     if strands.is_empty() && !context.json {
-        Output::status(&format!("session {} has one line and no branches", found.place.id));
+        let id = &found.place.id;
+        let began = children(context, &found)?;
+        match began.is_empty() {
+            true => Output::status(&format!("session {id} has one line and no branches")),
+            false => Output::status(&format!(
+                "session {id} has one line; sessions that began in it: {}",
+                began.join(", ")
+            )),
+        }
     }
     Ok(Exit::Fine)
 }

@@ -43,6 +43,10 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// Print a setting, or all of them
+    #[command(after_help = "\
+Examples:
+  everturn config get
+  everturn config get model.name --layout codelia")]
     Get {
         /// Such as `model.name`
         key: Option<String>,
@@ -50,6 +54,9 @@ enum What {
         flags: Flags,
     },
     /// Print every layer that says something about a setting, the strongest first
+    #[command(after_help = "\
+Examples:
+  everturn config explain model.reasoning --layout codelia")]
     Explain {
         /// Such as `model.name`
         key: String,
@@ -57,6 +64,10 @@ enum What {
         flags: Flags,
     },
     /// Change a setting
+    #[command(after_help = "\
+Examples:
+  everturn config set root /data/sessions
+  everturn config set model.name gpt-5 --layout codelia --scope project")]
     Set {
         /// Such as `model.name`
         key: String,
@@ -67,6 +78,10 @@ enum What {
         scope: Option<String>,
     },
     /// Take a setting away, so that the next layer counts
+    #[command(after_help = "\
+Examples:
+  everturn config unset root
+  everturn config unset model.name --layout codelia --scope project")]
     Unset {
         /// Such as `model.name`
         key: String,
@@ -75,6 +90,10 @@ enum What {
         scope: Option<String>,
     },
     /// Print where configuration, sessions and caches are
+    #[command(after_help = "\
+Examples:
+  everturn config path
+  everturn config path --layout codelia --json")]
     Path,
 }
 

@@ -35,10 +35,21 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// Keep a secret, in the place of the one that has its name
+    #[command(after_help = "\
+Examples:
+  everturn credentials set openai < key.txt
+  everturn credentials set github --for mcp --layout codelia")]
     Set(Named),
     /// List the secrets, masked
+    #[command(after_help = "\
+Examples:
+  everturn credentials list
+  everturn credentials list --layout codelia --json")]
     List,
     /// Remove a secret
+    #[command(after_help = "\
+Examples:
+  everturn credentials remove openai")]
     Remove(Named),
 }
 

@@ -49,6 +49,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         }
         None => args.turn,
     };
+    if let Some(id) = &args.id {
+        super::new::must_be_a_name(id)?;
+    }
     let how = Forking { id: args.id.clone(), turn };
     let fork = showing("copying", |progress| {
         found.layout.fork(&store, &found.place, &how, settings::now(), progress)

@@ -1,22 +1,26 @@
 //! `everturn ls`: which sessions there are.
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
+use std::num::NonZeroUsize;
 
 use clap::ValueEnum;
 use everturn::finding::{Code, Finding};
 use everturn_catalog::{Detail, Session};
-use everturn_export::columns::cut;
+use everturn_export::columns::{cut, pad, width};
 use jiff::Timestamp;
 
 use super::Context;
 use crate::catalog::{Collection, age, date};
-
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::json::Object;
 use crate::output::{Output, counted, harmless};
 use crate::sessions::report;
-use crate::settings;
+use crate::{overview, settings};
+
+/// What a session can be, whether there is one like that or not.
+const STATUSES: [&str; 6] = ["active", "paused", "completed", "archived", "helper", "unknown"];
 
 /// List the sessions of a root, the last one to be changed first
 ///
@@ -57,7 +61,7 @@ pub(crate) struct Args {
 
     /// No more than so many
     #[arg(long, value_name = "N")]
-    limit: Option<usize>,
+    limit: Option<NonZeroUsize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -78,6 +82,27 @@ impl Args {
         let filtered = [&self.text, &self.status, &self.project, &self.since, &self.until];
         let by_name = self.sort == Order::Updated && filtered.iter().all(|filter| filter.is_none());
         if by_name && self.limit.is_some() { Detail::Names } else { Detail::All }
+    }
+
+    /// A status that nothing has or can have is a typo.
+    fn check_status(&self, sessions: &[Session]) -> Result<(), Error> {
+        let Some(wanted) = &self.status else { return Ok(()) };
+        let there = sessions.iter().map(|session| session.summary.status.as_str());
+        let known: BTreeSet<&str> = STATUSES.into_iter().chain(there).collect();
+        if known.contains(wanted.as_str()) {
+            return Ok(());
+        }
+        let known: Vec<&str> = known.into_iter().collect();
+        Err(Error::new(Exit::Request, format!("there is no status {wanted:?}"))
+            .hint(format!("a session is one of {}", known.join(", "))))
+    }
+
+    /// What there is none of, in words.
+    fn sought(&self, layout: Option<&str>) -> String {
+        let word = |word: Option<&str>| word.map_or_else(String::new, |word| format!("{word} "));
+        let filters = [&self.text, &self.project, &self.since, &self.until];
+        let like = if filters.iter().any(|filter| filter.is_some()) { " like that" } else { "" };
+        format!("{}{}sessions{like}", word(self.status.as_deref()), word(layout))
     }
 
     /// Drops what was not asked for, and puts the rest in order.
@@ -108,7 +133,7 @@ impl Args {
             Order::Turns => sessions.sort_by_key(|one| std::cmp::Reverse(one.summary.turns)),
             Order::Title => sessions.sort_by_cached_key(|one| one.summary.title.to_lowercase()),
         }
-        sessions.truncate(self.limit.unwrap_or(usize::MAX));
+        sessions.truncate(self.limit.map_or(usize::MAX, NonZeroUsize::get));
         Ok(())
     }
 }
@@ -136,10 +161,28 @@ fn json(session: &Session, collection: &Collection) -> String {
     object.close()
 }
 
-/// A line for people; `width` is that of the longest id. On a terminal times are ages, and lines fit on it.
+/// How wide the columns are that have no width of their own.
+pub(crate) struct Widths {
+    id: usize,
+    layout: usize,
+}
+
+impl Widths {
+    pub(crate) fn of(sessions: &[Session]) -> Widths {
+        let widest = |text: fn(&Session) -> &str| {
+            sessions.iter().map(|session| width(&harmless(text(session)))).max().unwrap_or(0)
+        };
+        Widths {
+            id: widest(|session| &session.summary.place.id),
+            layout: widest(|session| session.summary.layout),
+        }
+    }
+}
+
+/// A line for people. On a terminal times are ages, and lines fit on it.
 pub(crate) fn line(
     session: &Session,
-    width: usize,
+    widths: &Widths,
     terminal: Option<(usize, Timestamp)>,
 ) -> String {
     let summary = &session.summary;
@@ -151,9 +194,10 @@ pub(crate) fn line(
         Some((_, now)) => format!("{:>5}", age(summary.updated, now)),
         None => summary.updated.map_or_else(|| "?".to_owned(), |time| time.to_string()),
     };
-    let (id, layout, status, title) =
-        (&summary.place.id, summary.layout, &summary.status, &summary.title);
-    let text = format!("{id:width$}  {layout}  {status:9}  {turns:>10}  {updated}  {title}");
+    let (status, title) = (&summary.status, &summary.title);
+    let id = pad(&harmless(&summary.place.id), widths.id);
+    let layout = pad(summary.layout, widths.layout);
+    let text = format!("{id}  {layout}  {status:9}  {turns:>10}  {updated}  {title}");
     let text = harmless(&text).replace(['\n', '\t'], " ");
     match terminal {
         Some((columns, _)) => cut(&text, columns),
@@ -165,16 +209,20 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let mut collection = context.collection()?;
     let detail = args.detail();
     let everturn_catalog::Sessions { mut sessions, findings, .. } = collection.sessions(detail)?;
+    if sessions.is_empty() && context.root.is_none() && context.layout.is_none() && !context.json {
+        return Ok(overview::first_steps());
+    }
+    args.check_status(&sessions)?;
     args.apply(&mut sessions)?;
     if detail == Detail::Names {
         collection.catalog.complete(&collection.sources, &mut sessions);
     }
     let terminal = std::io::stdout().is_terminal().then(|| (settings::width(), settings::now()));
-    let width = sessions.iter().map(|session| session.summary.place.id.chars().count()).max();
+    let widths = Widths::of(&sessions);
     for session in &sessions {
         let text = match context.json {
             true => json(session, &collection),
-            false => line(session, width.unwrap_or(0), terminal),
+            false => line(session, &widths, terminal),
         };
         writeln!(context.out, "{text}")?;
     }
@@ -185,9 +233,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     }
     report(&findings);
     if sessions.is_empty() && !context.json {
-        let status = args.status.as_ref().map_or_else(String::new, |status| format!("{status} "));
-        let like = if args.text.is_some() { " like that" } else { "" };
-        Output::status(&format!("there are no {status}sessions{like} in {}", collection.place()));
+        let sought = args.sought(context.layout.as_deref());
+        Output::status(&format!("there are no {sought} in {}", collection.place()));
     }
     // A list that lacks what could not be looked at is not what was asked for.
     let unreadable = |finding: &Finding| finding.code == Code::Unreadable;

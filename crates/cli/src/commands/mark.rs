@@ -7,7 +7,7 @@ use super::Context;
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::json::Object;
-use crate::output::harmless;
+use crate::output::{Output, harmless};
 use crate::settings;
 
 /// Mark turns of a session, to find them again
@@ -39,6 +39,10 @@ enum What {
 
 /// Mark a turn, or one entry of it
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  everturn mark add latest 'before the gate'
+  everturn mark add latest 'The temple' --kind chapter --turn 12")]
 struct Add {
     /// The session: an id or the beginning of one, a path, or `latest`
     session: String,
@@ -65,6 +69,10 @@ struct Add {
 
 /// List the marks of a session, in the order of their turns
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  everturn mark list latest
+  everturn mark list latest --kind chapter --json")]
 struct List {
     /// The session: an id or the beginning of one, a path, or `latest`
     session: String,
@@ -76,6 +84,10 @@ struct List {
 
 /// Remove a mark
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  everturn mark remove latest mark-1
+  everturn mark remove latest 'before the gate'")]
 struct Remove {
     /// The session: an id or the beginning of one, a path, or `latest`
     session: String,
@@ -151,10 +163,22 @@ fn list(args: &List, context: &mut Context) -> Result<Exit, Stop> {
     let (found, reader) = context.read(&args.session)?;
     let marks = reader.marks().map_err(|error| found.failed(error))?;
     let wanted = |mark: &&Mark| args.kind.as_deref().is_none_or(|kind| kind == mark.kind.as_str());
+    let mut count = 0;
     for mark in marks.iter().filter(wanted) {
         print(context, &found.place.id, mark)?;
+        count += 1;
+    }
+    context.out.flush()?;
+    if count == 0 && !context.json {
+        mention_none(&found.place.id, args.kind.as_deref());
     }
     Ok(Exit::Fine)
+}
+
+/// Says that a session has no marks, because an empty answer looks like none.
+pub(super) fn mention_none(session: &str, kind: Option<&str>) {
+    let of_kind = kind.map_or_else(String::new, |kind| format!(" of the kind {kind}"));
+    Output::status(&format!("session {session} has no marks{of_kind}"));
 }
 
 /// The id of the mark that the user means.
@@ -179,7 +203,16 @@ fn remove(args: &Remove, context: &mut Context) -> Result<Exit, Stop> {
     let store = found.root.store();
     let reader = found.layout.open(&store, &found.place);
     let marks = reader.and_then(|reader| reader.marks());
-    let id = meant(&marks.map_err(|error| found.failed(error))?, &args.mark)?;
+    let marks = marks.map_err(|error| found.failed(error))?;
+    let id = meant(&marks, &args.mark).or_else(|missing| {
+        // Where there can be no marks, that is what is wrong.
+        match found.layout.remove_mark(&store, &found.place, &args.mark, settings::now()) {
+            Err(error @ (LayoutError::NotOffered { .. } | LayoutError::OnlyRead { .. })) => {
+                Err(found.failed(error))
+            }
+            _ => Err(missing),
+        }
+    })?;
     let mark = found.layout.remove_mark(&store, &found.place, &id, settings::now());
     let mark = mark.map_err(|error| found.failed(error))?;
     found.root.mention_repairs();

@@ -37,6 +37,9 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// Set the mission
+    #[command(after_help = "\
+Examples:
+  everturn mission set 'Watch production and fix what breaks' --agent ling:60")]
     Set {
         /// What is to be done
         text: String,
@@ -46,8 +49,15 @@ enum What {
         agents: Vec<String>,
     },
     /// End the mission
+    #[command(after_help = "\
+Examples:
+  everturn mission clear")]
     Clear,
     /// List the missions, the newest first
+    #[command(after_help = "\
+Examples:
+  everturn mission list
+  everturn mission list --project ~/site --json")]
     List,
 }
 

@@ -161,6 +161,15 @@ fn id_at(millis: u64) -> String {
     format!("session-{}", digits.iter().rev().collect::<String>())
 }
 
+/// Refuses an id that would never mean the session that has it.
+pub(super) fn must_be_a_name(id: &str) -> Result<(), Error> {
+    if id == "latest" {
+        let what = "no session can be called latest: that is the one that was changed last";
+        return Err(Error::new(Exit::Request, what).hint("choose another id"));
+    }
+    Ok(())
+}
+
 /// Makes the session; an id that was made from the time gives way to one that is taken.
 fn create(
     layout: &'static dyn Layout,
@@ -194,6 +203,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let config = args.config.as_ref().map(|text| input::tree(text, "--config")).transpose()?;
     let fields = args.fields(layout)?;
     let id = args.id.clone().or_else(|| fields.string_at(&["sessionId"]));
+    if let Some(id) = &id {
+        must_be_a_name(id)?;
+    }
     let new = New { id: String::new(), name: args.name.clone(), config, fields };
     let root = Root::create(&homes::root(context.root.as_deref(), Some(layout.name()))?)?;
     let editor = create(layout, &root, new, id).map_err(|error| match error {

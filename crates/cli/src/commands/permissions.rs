@@ -38,14 +38,24 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// List the tools that are allowed
+    #[command(after_help = "\
+Examples:
+  everturn permissions list
+  everturn permissions list --project ~/site")]
     List,
     /// Allow tools
+    #[command(after_help = "\
+Examples:
+  everturn permissions allow Write Edit")]
     Allow {
         /// The tools
         #[arg(required = true)]
         tools: Vec<String>,
     },
     /// Allow tools no longer
+    #[command(after_help = "\
+Examples:
+  everturn permissions revoke Write --project ~/site")]
     Revoke {
         /// The tools
         #[arg(required = true)]

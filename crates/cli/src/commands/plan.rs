@@ -36,13 +36,24 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// List the plans
+    #[command(after_help = "\
+Examples:
+  everturn plan list
+  everturn plan list --json")]
     List,
     /// Print a plan as it stands in its file
+    #[command(after_help = "\
+Examples:
+  everturn plan show refactor-auth-module")]
     Show {
         /// The name of the plan
         name: String,
     },
     /// Mark an item
+    #[command(after_help = "\
+Examples:
+  everturn plan check refactor-auth-module 2
+  everturn plan check refactor-auth-module 2 --as in-progress")]
     Check {
         /// The name of the plan
         name: String,
@@ -55,6 +66,9 @@ enum What {
         mark: MarkName,
     },
     /// Add an item
+    #[command(after_help = "\
+Examples:
+  everturn plan add refactor-auth-module 'Write tests' --description 'for the new paths'")]
     Add {
         /// The name of the plan
         name: String,
@@ -67,6 +81,9 @@ enum What {
         description: String,
     },
     /// Make a plan; its name is made from what it is called
+    #[command(after_help = "\
+Examples:
+  everturn plan new 'Refactor auth module' 'Read the code' 'Write tests'")]
     New {
         /// What it is called
         summary: String,
@@ -79,6 +96,9 @@ enum What {
         origin: String,
     },
     /// Say how a plan stands: planned, approved, executing or completed
+    #[command(after_help = "\
+Examples:
+  everturn plan status refactor-auth-module completed")]
     Status {
         /// The name of the plan
         name: String,

@@ -36,8 +36,16 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// List the projects
+    #[command(after_help = "\
+Examples:
+  everturn project list
+  everturn project list --json")]
     List,
     /// Give a project another path; sessions, runs and missions go with it
+    #[command(after_help = "\
+Examples:
+  everturn project rehome --dry-run /old/site ~/site
+  everturn project rehome /old/site ~/site")]
     Rehome {
         /// The path that it had
         from: PathBuf,

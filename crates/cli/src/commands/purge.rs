@@ -19,7 +19,7 @@ use crate::output::Output;
 What is deleted is printed as `everturn trash` prints it."#)]
 pub(crate) struct Args {
     /// Names in the trash, or ids of sessions
-    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    #[arg(value_name = "TRASHED", required_unless_present = "all", conflicts_with = "all")]
     names: Vec<String>,
 
     /// Everything in the trash

@@ -18,6 +18,7 @@ The answer with --json:
   {"session":"session-abc123","path":"…"}"#)]
 pub(crate) struct Args {
     /// The name in the trash, or the id of the session
+    #[arg(value_name = "TRASHED")]
     name: String,
 }
 

@@ -31,8 +31,16 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// Say which sessions would go, and why
+    #[command(after_help = "\
+Examples:
+  everturn retention plan --days 90
+  everturn retention plan --bytes 5000000000 --json")]
     Plan(Rules),
     /// Move them to the trash
+    #[command(after_help = "\
+Examples:
+  everturn retention apply --days 365 --count 500
+  everturn retention apply --days 365 --count 500 --yes")]
     Apply(Rules),
 }
 

@@ -38,6 +38,10 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// List the newest runs
+    #[command(after_help = "\
+Examples:
+  everturn run list --layout codelia
+  everturn run list --session 3f2a --layout codelia --json")]
     List {
         /// Only those of this session
         #[arg(long, value_name = "ID")]
@@ -48,11 +52,18 @@ enum What {
         most: usize,
     },
     /// Print the records of a run
+    #[command(after_help = "\
+Examples:
+  everturn run show 0b1c --layout codelia")]
     Show {
         /// The run: its id or the beginning of it
         run: String,
     },
     /// Say which tool outputs would have to go for the others to fit, and remove them with --yes
+    #[command(after_help = "\
+Examples:
+  everturn run evict --most 100000000 --layout codelia
+  everturn run evict --most 100000000 --yes --layout codelia")]
     Evict {
         /// How many bytes may stay
         #[arg(long, value_name = "BYTES")]

@@ -42,6 +42,10 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Step {
     /// Begin a scene
+    #[command(after_help = "\
+Examples:
+  everturn scene start latest --type social --location 'Temple District'
+  everturn scene start latest - < scene.json")]
     Start {
         #[command(flatten)]
         common: Common,
@@ -59,6 +63,10 @@ enum Step {
         location: Option<String>,
     },
     /// End the scene that goes on
+    #[command(after_help = "\
+Examples:
+  everturn scene end latest --outcome 'The monks let you in.'
+  everturn scene end latest --event 'the gate was opened' --event 'Vex was seen'")]
     End {
         #[command(flatten)]
         common: Common,

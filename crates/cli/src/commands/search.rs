@@ -1,6 +1,7 @@
 //! `everturn search`: what was said, in all sessions.
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 
 use clap::ValueEnum;
 use everturn::layout::Reader;
@@ -15,7 +16,7 @@ use crate::json::Object;
 use crate::output::{Output, coloured, harmless};
 use crate::progress::Progress;
 use crate::sessions::report;
-use crate::settings;
+use crate::{overview, settings};
 
 /// How many characters of an entry are shown.
 const WIDTH: usize = 160;
@@ -39,7 +40,7 @@ In a query:
   a OR b  -c    one of the two; without the third
   speaker: kind: session: layout: project: status: title: since: until:
                 with a value after the colon, such as since:2026-01-03 or since:3d
-Write -- before a query that begins with a minus sign."#)]
+Quote a query in which something begins with a minus sign, and write -- before one that begins with it."#)]
 pub(crate) struct Args {
     /// What to look for
     #[arg(required = true, value_name = "QUERY")]
@@ -54,8 +55,8 @@ pub(crate) struct Args {
     until: Option<String>,
 
     /// No more than so many
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    limit: usize,
+    #[arg(long, value_name = "N", default_value = "20")]
+    limit: NonZeroUsize,
 
     /// What comes first
     #[arg(long, value_name = "ORDER", default_value = "relevance")]
@@ -89,7 +90,7 @@ impl Args {
 
 /// Brings the index up to date, and says how far that is.
 fn update(collection: &mut Collection, sessions: &Sessions) {
-    let progress = Progress::new("reading sessions, bytes");
+    let progress = Progress::new("reading sessions");
     let Collection { catalog, sources, .. } = collection;
     catalog.update(sources, sessions, settings::clock(), &mut |at| {
         progress.bytes(at.bytes.0, at.bytes.1);
@@ -192,6 +193,13 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let query = args.query()?;
     let mut collection = context.collection()?;
     let sessions = collection.sessions(Detail::All)?;
+    if sessions.sessions.is_empty()
+        && context.root.is_none()
+        && context.layout.is_none()
+        && !context.json
+    {
+        return Ok(overview::first_steps());
+    }
     if !args.no_update {
         update(&mut collection, &sessions);
     }
@@ -200,7 +208,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         Order::Date => Sort::Date,
     };
     let Collection { catalog, sources, .. } = &mut collection;
-    let found = catalog.search(sources, &sessions, &query, (args.limit, sort));
+    let found = catalog.search(sources, &sessions, &query, (args.limit.get(), sort));
     collection.mention_notes();
     if found.similar.is_some() {
         Output::status("nothing fits exactly; these are words that look like it");

@@ -106,7 +106,11 @@ pub(super) fn within(
 
 /// The marks as a table of contents.
 fn contents(found: &Found, reader: &dyn Reader, context: &mut Context) -> Result<Exit, Stop> {
-    for mark in reader.marks().map_err(|error| found.failed(error))? {
+    let marks = reader.marks().map_err(|error| found.failed(error))?;
+    if marks.is_empty() && !context.json {
+        super::mark::mention_none(&found.place.id, None);
+    }
+    for mark in marks {
         if context.json {
             super::mark::print(context, &found.place.id, &mark)?;
             continue;

@@ -32,8 +32,16 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// List the sources
+    #[command(after_help = "\
+Examples:
+  everturn sources list
+  everturn sources list --json")]
     List,
     /// Add a folder, or a file that has sessions in it; --layout says whose it is
+    #[command(after_help = "\
+Examples:
+  everturn sources add ~/backup/.claude --layout claude-code
+  everturn sources add /srv/tavern/data --name tavern --layout sillytavern")]
     Add {
         /// The folder
         path: PathBuf,
@@ -43,8 +51,12 @@ enum What {
         name: Option<String>,
     },
     /// Take a folder that was added off the list; nothing in it is touched
+    #[command(after_help = "\
+Examples:
+  everturn sources remove tavern")]
     Remove {
         /// The name of the source
+        #[arg(value_name = "SOURCE")]
         name: String,
     },
 }

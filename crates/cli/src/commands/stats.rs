@@ -7,6 +7,7 @@ use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::json::Object;
 use crate::output::{Output, harmless};
+use crate::overview;
 use crate::sessions::Access;
 
 /// Count the tokens that sessions cost, by model
@@ -69,7 +70,7 @@ pub(super) fn counts_line(counts: Counts) -> String {
 /// The usage of every session there is, and how many of how many say it.
 fn everything(context: &mut Context) -> Result<(Usage, u64, u64), Error> {
     let (mut usage, mut told, mut sessions) = (Usage::default(), 0, 0);
-    let roots = context.open_sources(Access::Read)?;
+    let roots = context.sources_there(Access::Read)?;
     for (root, layout, place) in context.candidates(&roots)? {
         sessions += 1;
         match layout.open(&root.store(), &place) {
@@ -98,6 +99,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
             (usage.unwrap_or_default(), told, 1)
         }
     };
+    if sessions == 0 && context.root.is_none() && !context.json {
+        return Ok(overview::first_steps());
+    }
     if context.json {
         let models: Vec<String> = usage
             .models

@@ -18,6 +18,7 @@ The answer with --json:
   {"session":"session-abc123","path":"…","trashed":"…"}"#)]
 pub(crate) struct Args {
     /// The session: an id or the beginning of one, a path, or `latest`
+    #[arg(value_name = "ARCHIVE")]
     session: String,
 }
 

@@ -136,7 +136,7 @@ fn a_giant_among_small_sessions_is_indexed_last_and_in_little_memory() {
     let place = tempfile::tempdir().unwrap();
     let megabytes: usize =
         std::env::var("EVERTURN_LARGE_MB").map_or(200, |text| text.parse().unwrap());
-    let small = if megabytes > 200 { 1000 } else { 100 };
+    let small = 1000;
     for number in 0..small {
         log(place.path(), &format!("small{number:04}"), 4, 20);
     }

@@ -17,7 +17,8 @@ if pid == 0:
     fcntl.ioctl(screen, termios.TIOCSCTTY, 0)
     for stream in (0, 1, 2):
         os.dup2(screen, stream)
-    os.execve(words[0], words, {'TERM': 'xterm'})
+    own = {name: value for name, value in os.environ.items() if name.startswith('EVERTURN_')}
+    os.execve(words[0], words, {'TERM': 'xterm', **own})
 
 seen, start, status = b'', 0, None
 def look():

@@ -25,9 +25,14 @@ const LEAVE_SCREEN: &str = "\u{1b}[?1049l";
 const SHOW_CURSOR: &str = "\u{1b}[?25h";
 
 pub(crate) fn on_terminal(root: &Path, words: &[&str], steps: &[&str]) -> Run {
+    on_terminal_with(root, words, steps, &[])
+}
+
+/// The same with variables of the environment.
+fn on_terminal_with(root: &Path, words: &[&str], steps: &[&str], env: &[(&str, &str)]) -> Run {
     let mut python = Command::new("python3");
     python.arg("-c").arg(SCRIPT).arg(env!("CARGO_BIN_EXE_everturn")).args(words);
-    python.arg("--").args(steps).current_dir(root);
+    python.arg("--").args(steps).current_dir(root).envs(env.iter().copied());
     python.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let output = run(python, "");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -144,6 +149,42 @@ fn the_browser_lists_searches_opens_replays_exports_and_quits() {
     assert_eq!(run.exit, 0);
     assert_restored(&run);
     assert!(dir.path().join("session-one.md").exists());
+}
+
+#[test]
+fn the_browser_finds_what_is_new_and_shows_a_long_session_to_both_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().to_str().unwrap();
+    let everturn = |words: &[&str], input: &str| {
+        let mut everturn = command(dir.path());
+        everturn.args(words).env("EVERTURN_ROOT", root).env("EVERTURN_NOW", "2026-01-01T10:00:00Z");
+        assert_eq!(run(everturn, input).status.code(), Some(0), "{words:?}");
+    };
+    let said = |text: &str| format!("{{\"actor\":\"gm\",\"narration\":\"{text}\"}}\n");
+    everturn(&["new", "game", "--id", "session-one"], "");
+    let first = said("zzyzx") + &said("mmmm").repeat(299);
+    everturn(&["append", "session-one", "--lines"], &first);
+    // The index knows nothing of what comes now.
+    everturn(&["search", "zzyzx"], "");
+    let rest = said("quokka waits") + &said("mmmm").repeat(299) + &said("xylophone");
+    everturn(&["append", "session-one", "--lines"], &rest);
+    // Only what has changed is sent, so the texts are those whose every letter has.
+    let steps = [
+        "1 sessions",
+        "quokka",
+        "quokka waits",
+        "\r",
+        "PgUp",
+        "g",
+        "zzyzx",
+        "G",
+        "xylophone",
+        "\u{3}",
+    ];
+    let run = on_terminal_with(dir.path(), &["browse"], &steps, &[("EVERTURN_ROOT", root)]);
+    assert!(run.found.iter().all(|found| *found), "{:?}\n{}", run.found, run.seen);
+    assert_eq!(run.exit, 0);
+    assert_restored(&run);
 }
 
 #[test]

@@ -93,9 +93,23 @@ fn the_binary_answers_as_the_transcripts_say() {
 fn the_help_of_every_command_is_in_a_transcript_and_has_examples() {
     let all: String = transcripts().iter().map(|file| fs::read_to_string(file).unwrap()).collect();
     for name in everturn::command_names().iter().filter(|name| *name != "help") {
-        let prompt = format!("$ everturn {name} --help\n");
-        assert!(all.contains(&prompt), "no transcript has: {prompt}");
-        let help = everturn::stdout_of(&[name, "--help"]);
-        assert!(help.contains(&format!("\nExamples:\n  everturn {name}")), "{help}");
+        check_help(&all, name);
+    }
+}
+
+/// The help of a command, and of every command within it.
+fn check_help(all: &str, command: &str) {
+    let prompt = format!("$ everturn {command} --help\n");
+    assert!(all.contains(&prompt), "no transcript has: {prompt}");
+    let words: Vec<&str> = command.split(' ').chain(["--help"]).collect();
+    let help = everturn::stdout_of(&words);
+    assert!(help.contains(&format!("\nExamples:\n  everturn {command}")), "{help}");
+    let within = help.split_once("\nCommands:\n").map(|(_, rest)| rest).unwrap_or_default();
+    let names = within.lines().take_while(|line| !line.is_empty());
+    let names = names.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    for name in names.filter_map(|line| line.split_whitespace().next()) {
+        if name != "help" {
+            check_help(all, &format!("{command} {name}"));
+        }
     }
 }

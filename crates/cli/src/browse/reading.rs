@@ -1,0 +1,62 @@
+//! The index is brought up to date beside the browser, so that nobody waits for it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::SystemTime;
+
+use everturn_catalog::{Catalog, Sessions, Source};
+
+/// An update of the index that goes on in a thread of its own. Whoever leaves before it is done leaves it unfinished,
+/// and the next one goes on from its last commit, as after a kill.
+pub(super) struct Reading {
+    how_far: Arc<HowFar>,
+    thread: JoinHandle<Vec<String>>,
+}
+
+/// How many bytes are done, and how many there are.
+#[derive(Default)]
+struct HowFar {
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+impl Reading {
+    pub(super) fn start(
+        mut catalog: Catalog,
+        sources: Vec<Source>,
+        sessions: Arc<Sessions>,
+        now: SystemTime,
+    ) -> Reading {
+        let how_far = Arc::new(HowFar::default());
+        let told = Arc::clone(&how_far);
+        let thread = thread::spawn(move || {
+            catalog.update(&sources, &sessions, now, &mut |at| {
+                told.done.store(at.bytes.0, Ordering::Relaxed);
+                told.total.store(at.bytes.1, Ordering::Relaxed);
+            });
+            catalog.take_notes()
+        });
+        Reading { how_far, thread }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// How far it is, for people; nothing while it is not known whether there is anything to do.
+    pub(super) fn how_far(&self) -> String {
+        let [done, total] =
+            [&self.how_far.done, &self.how_far.total].map(|bytes| bytes.load(Ordering::Relaxed));
+        match done.saturating_mul(100).checked_div(total) {
+            Some(share) => format!("reading sessions, {share} %"),
+            None => String::new(),
+        }
+    }
+
+    /// What has to be said about it when it is done.
+    pub(super) fn finish(self) -> Vec<String> {
+        let failed = |_| vec!["the index could not be brought up to date".to_owned()];
+        self.thread.join().unwrap_or_else(failed)
+    }
+}
