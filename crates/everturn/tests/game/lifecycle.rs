@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use everturn::game::{
     Archiving, Branching, GameError, GameWriter, Session, Status, archive, complete, fork, pause,
-    restore, resume, retain, rewind, trash, unarchive,
+    plan_complete, restore, resume, retain, rewind, trash, unarchive,
 };
 use everturn::store::{Store, StoreError};
 use serde_json::json;
