@@ -50,7 +50,7 @@ pub use check::check_session;
 pub(crate) use check::{check_archive, check_dir, is_session_dir};
 pub use error::GameError;
 pub use form::Form;
-pub use lifecycle::{Completed, complete, pause, resume};
+pub use lifecycle::{Completed, Completing, complete, pause, plan_complete, resume};
 pub(crate) use log::StoreSource;
 pub use meta::NewSession;
 pub use migrate::{Imported, Migration, Note};

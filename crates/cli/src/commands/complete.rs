@@ -1,10 +1,14 @@
 //! `everturn complete`: a session that is over.
 
-use everturn::layout::Stage;
+use everturn::game::{Completing, SnapshotEntry, plan_complete};
+use everturn::layout::{LayoutError, Stage};
+use everturn::names::SessionId;
+use serde_json::{Value, json};
 
 use super::Context;
 use crate::error::Stop;
 use crate::exit::Exit;
+use crate::output::Output;
 use crate::stages::move_on;
 
 /// End a session for good
@@ -14,14 +18,77 @@ use crate::stages::move_on;
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn complete session-abc123
+  everturn complete session-abc123 --dry-run
 
 The answer with --json:
-  {"session":"session-abc123","path":"…"}"#)]
+  {"session":"session-abc123","path":"…"}
+
+With --dry-run and --json, of a game:
+  {"session":"session-abc123","dryRun":true,"path":"…","snapshot":"snapshot-0203",
+   "keep":[{"snapshot":"…","turn":0,"reason":"initial","why":"…"}],
+   "retire":[{"snapshot":"…","turn":12,"reason":"manual"}]}"#)]
 pub(crate) struct Args {
     /// The session: an id or the beginning of one, a path, or `latest`
     session: String,
+
+    /// Say what would be done, and which snapshots would be put away; change nothing. Games only
+    #[arg(long)]
+    dry_run: bool,
+}
+
+fn entry(entry: &SnapshotEntry) -> Value {
+    let reason = entry.reason.as_ref().map(|reason| reason.as_str());
+    json!({"snapshot": entry.id(), "turn": entry.turn(), "reason": reason})
+}
+
+fn document(session: &str, path: &str, plan: &Completing) -> Value {
+    let keep = plan.snapshots.keep.iter().map(|(kept, why)| {
+        let mut value = entry(kept);
+        if let Some(object) = value.as_object_mut() {
+            object.insert("why".to_owned(), json!(why.why()));
+        }
+        value
+    });
+    let (keep, retire): (Vec<Value>, Vec<Value>) =
+        (keep.collect(), plan.snapshots.retire.iter().map(entry).collect());
+    json!({"session": session, "dryRun": true, "path": path, "snapshot": plan.snapshot,
+        "keep": keep, "retire": retire})
+}
+
+/// Prints what completing would do.
+fn preview(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let found = context.find_to_read(&args.session)?;
+    if found.layout.name() != "game" {
+        let (layout, what) = (found.layout.name(), "a plan of what completing does");
+        return Err(found.failed(LayoutError::NotOffered { layout, what }).into());
+    }
+    let id = SessionId::parse(&found.place.id).map_err(LayoutError::from);
+    let plan = id.and_then(|id| Ok(plan_complete(&found.root.store(), &id)?));
+    let plan = plan.map_err(|error| found.failed(error))?;
+    let path = found.root.shown(&plan.dir);
+    if context.json {
+        writeln!(context.out, "{}", document(&found.place.id, &path, &plan))?;
+    } else {
+        if let Some(snapshot) = &plan.snapshot {
+            writeln!(context.out, "{snapshot}: is taken")?;
+        }
+        for (kept, why) in &plan.snapshots.keep {
+            writeln!(context.out, "{}: stays: {}", kept.id(), why.why())?;
+        }
+        for retired in &plan.snapshots.retire {
+            writeln!(context.out, "{}: goes to snapshots/archived", retired.id())?;
+        }
+        writeln!(context.out, "{path}")?;
+    }
+    context.out.flush()?;
+    Output::status("nothing was changed; the same command without --dry-run does it");
+    found.root.close()?;
+    Ok(Exit::Fine)
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    if args.dry_run {
+        return preview(args, context);
+    }
     move_on(context, &args.session, Stage::Complete)
 }

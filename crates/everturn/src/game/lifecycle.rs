@@ -8,12 +8,12 @@ use super::error::GameError;
 use super::form::Form;
 use super::meta::stamp;
 use super::names::{Document, SnapshotFile, Status};
-use super::retention::Retention;
+use super::retention::{Retention, SnapshotEntry};
 use super::session::Session;
 use super::snapshot::Reason;
 use super::writer::turns::replace;
 use super::writer::{GameWriter, lock};
-use crate::names::SessionId;
+use crate::names::{FilePath, SessionId};
 use crate::store::{Durability, Step, Store};
 
 /// A session that is over.
@@ -78,6 +78,37 @@ pub fn complete(
     let session = Session::open(Arc::clone(store), id)?;
     session.must_be(&[Status::Active, Status::Paused], "active or paused")?;
     GameWriter::with(session, writer)?.complete(now)
+}
+
+/// What completing a session would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completing {
+    /// Where the session would be.
+    pub dir: FilePath,
+    /// The snapshot that would be taken first, unless the last turn has one.
+    pub snapshot: Option<String>,
+    /// What would become of the snapshots, the new one among them.
+    pub snapshots: Retention,
+}
+
+/// Says what [`complete`] would do, and changes nothing.
+pub fn plan_complete(store: &Arc<dyn Store>, id: &SessionId) -> Result<Completing, GameError> {
+    let session = Session::open(Arc::clone(store), id)?;
+    session.must_be(&[Status::Active, Status::Paused], "active or paused")?;
+    session.writable_meta()?;
+    let mut snapshots = session.snapshots()?;
+    let turn = session.turn;
+    let has_one = |entry: &SnapshotEntry| entry.turn() == turn && entry.reason.is_some();
+    let mut snapshot = None;
+    if !snapshots.iter().any(has_one) {
+        let file = SnapshotFile { turn, program: session.form == Form::Program };
+        // One that cannot be read is written over.
+        snapshots.retain(|entry| entry.file != file);
+        snapshots.push(SnapshotEntry { file, reason: Some(Reason::SessionEnd) });
+        snapshot = Some(file.id());
+    }
+    let dir = Status::Completed.session(id);
+    Ok(Completing { dir, snapshot, snapshots: Retention::plan(&snapshots) })
 }
 
 impl Session {

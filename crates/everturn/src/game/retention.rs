@@ -54,6 +54,20 @@ pub enum Keep {
     Unreadable,
 }
 
+impl Keep {
+    /// The same in words.
+    #[must_use]
+    pub fn why(self) -> &'static str {
+        match self {
+            Keep::Initial => "it is the state before the first turn",
+            Keep::SceneEnd => "a scene ended there",
+            Keep::Recent => "it is one of the last ten",
+            Keep::Spacing => "otherwise more than 100 turns would lie between two",
+            Keep::Unreadable => "it cannot be read",
+        }
+    }
+}
+
 /// What becomes of the snapshots of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Retention {

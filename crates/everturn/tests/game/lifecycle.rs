@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use everturn::game::{
     Archiving, Branching, GameError, GameWriter, Session, Status, archive, complete, fork, pause,
-    restore, resume, retain, rewind, trash, unarchive,
+    plan_complete, restore, resume, retain, rewind, trash, unarchive,
 };
 use everturn::store::{Store, StoreError};
 use serde_json::json;
@@ -121,9 +121,14 @@ fn completing_puts_snapshots_away_and_loses_no_state() {
             game.snapshot(at(number as i64)).unwrap();
             states.push(game.state().clone());
         }
+        let before = files(&store);
+        let planned = plan_complete(&store, &id(NAME)).unwrap();
+        assert!(files(&store) == before);
         let done = game.complete(at(20)).unwrap();
         assert!(done.overdue.is_none());
         let plan = done.snapshots.unwrap();
+        assert_eq!((&planned.snapshots, planned.snapshot), (&plan, None));
+        assert!(plan_complete(&store, &id(NAME)).is_err());
         let away: Vec<u64> = plan.retire.iter().map(|entry| entry.turn()).collect();
         assert_eq!(away, [1, 2, 3, 4, 5]);
         let session = Session::open(Arc::clone(&store), &id(NAME)).unwrap();

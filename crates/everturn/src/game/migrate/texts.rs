@@ -16,7 +16,6 @@ use crate::game::state_files::state_files;
 use crate::game::turn::TurnLine;
 use crate::game::writer::{BYTES_PER_FILE, TURNS_PER_FILE};
 use crate::names::SessionId;
-use crate::tree::Tree;
 
 type Texts = BTreeMap<String, Vec<u8>>;
 
@@ -29,9 +28,8 @@ pub(super) fn states(
     now: Timestamp,
 ) -> Result<(), GameError> {
     files.extend(state_files(state, &state.texts(), turn, meta, now)?);
-    let place = state.player.at(&["location", "id"]).unwrap_or_else(Tree::null);
-    meta.put_tree(&["current", "locationId"], place);
-    meta.put(&["stats", "npcsEncountered"], &state.world.len_at(&["npcs"]).unwrap_or(0));
+    meta.note_place(state);
+    meta.note_characters(state);
     Ok(())
 }
 
