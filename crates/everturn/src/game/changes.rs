@@ -93,11 +93,15 @@ impl Change {
             (None, Some(operation)) => text.flat(operation, slice)?,
             (None, None) => return Err("neither deltas nor an operation".to_owned()),
         };
+        let time = match text.timestamp.map(RawValue::get) {
+            None | Some("null") => None,
+            Some(raw) => Some(millis(raw).ok_or_else(|| format!("{raw} is no time"))?),
+        };
         Ok(Change {
             id: text.delta_id.unwrap_or_default().into_owned(),
             turn: text.turn_id,
             event: text.event_id.map(Cow::into_owned),
-            time: text.timestamp.and_then(|raw| millis(raw.get())),
+            time,
             group,
             extra: Vec::new(),
         })

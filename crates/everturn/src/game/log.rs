@@ -229,7 +229,7 @@ pub(crate) fn first_turn(
 const FIRST_BYTES: u64 = 1024;
 
 /// The turn of a line that begins as ours do, without reading all of it.
-fn glance(line: &str) -> Option<u64> {
+pub(crate) fn glance(line: &str) -> Option<u64> {
     let rest = match line.strip_prefix("{\"turnId\":") {
         Some(rest) => rest,
         None => {

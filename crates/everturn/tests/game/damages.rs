@@ -308,6 +308,21 @@ pub(crate) const DAMAGE: &[Damage] = &[
         &["stale-index"],
     ),
     (
+        "an index with a place that is shifted",
+        |disk| replace(disk, "indexes/turn-index.json", "\"offset\": 1", "\"offset\": 2"),
+        &["stale-index"],
+    ),
+    (
+        "an index with a name that climbs",
+        |disk| replace(disk, "indexes/delta-index.json", "\"deltas-0001", "\"../deltas-0001"),
+        &["stale-index"],
+    ),
+    (
+        "an index with another range",
+        |disk| replace(disk, "indexes/turn-index.json", "[1, 100]", "[1, 101]"),
+        &["stale-index"],
+    ),
+    (
         "an index of another session",
         |disk| {
             disk.put(

@@ -271,7 +271,7 @@ fn a_state_that_the_old_session_does_not_tell_is_unknown() {
     let disk = SimDisk::new();
     let migration = read(
         r#"{"sessionId": "old-1", "worldState": {"clock": 3}, "player": {"name": "Vex"},
-            "frames": [{"text": "one"}, {"text": "two"}, {"text": "three"}],
+            "frames": [{"frameId": 1, "text": "one"}, {"frameId": 2, "text": "two"}, {"frameId": 3, "text": "three"}],
             "checkpoints": [{"frame": 2, "worldState": {"clock": 2}, "player": {"name": "Vex"}}]}"#,
     );
     assert_eq!(import(&disk, &migration), Imported::New);

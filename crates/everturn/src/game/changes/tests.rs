@@ -67,4 +67,6 @@ fn times_are_numbers_or_texts() {
     assert_eq!(line("1000"), Some(1000));
     assert_eq!(line(r#""1970-01-01T00:00:01Z""#), Some(1000));
     assert_eq!(line("null"), None);
+    let odd = r#"{"deltaId":"d","turnId":1,"timestamp":1.5,"scope":"world","deltas":[]}"#;
+    assert!(Change::parse(&Slice::whole(odd)).is_err());
 }

@@ -7,8 +7,9 @@ use crate::finding::Code;
 use crate::game::error::GameError;
 use crate::game::files::names;
 use crate::game::form::Form;
+use crate::game::log::glance;
 use crate::game::meta::Meta;
-use crate::game::names::{Document, below};
+use crate::game::names::{Document, Log, LogFile, below};
 use crate::lines::LARGEST_TEXT;
 use crate::names::FilePath;
 use crate::store::StoreError;
@@ -209,10 +210,56 @@ impl Survey<'_> {
         let through = number("throughTurn").or(self.facts.stored.turn);
         let (now, then) = self.totals(total, through.unwrap_or(u64::MAX));
         Ok(match number(total) {
-            Some(said) if said == now || said == then => None,
+            Some(said) if said == now || said == then => self.wrong_places(&tree, total),
             Some(said) => Some(format!("{total} is {said}, not {now}")),
             None => Some(format!("{total} is missing")),
         })
+    }
+
+    /// Why the places that an index of a log tells are not those of the log, if so.
+    fn wrong_places(&self, tree: &Tree, total: &str) -> Option<String> {
+        let (log, range) = match total {
+            "totalTurns" => (Log::Turns, "range"),
+            "totalDeltas" => (Log::Deltas, "turnRange"),
+            _ => return None,
+        };
+        let entries = |key: &str| tree.at(&[key]).map(|list| list.children()).unwrap_or_default();
+        let number = |tree: &Tree, path: &[&str]| tree.text_at(path)?.parse::<u64>().ok();
+        for (_, entry) in entries("files") {
+            let name = entry.string_at(&["file"]).unwrap_or_default();
+            let Some(file) = LogFile::parse(log, &name) else {
+                return Some(format!("it names {name:?}, which is no file of the log"));
+            };
+            let (first, last) = (number(&entry, &[range, "0"]), number(&entry, &[range, "1"]));
+            let fits = first.is_some_and(|first| file.first.is_none_or(|start| first >= start))
+                && last.is_some_and(|last| file.last.is_none_or(|end| last <= end))
+                && first <= last;
+            if !fits {
+                return Some(format!("{name} has other turns than it says"));
+            }
+        }
+        for (turn, place) in entries("turnOffsets") {
+            let name = place.string_at(&["file"]);
+            let named = |path: &FilePath| path.name().map(|own| own.to_string()) == name;
+            let file = self.files.turns.iter().find(|(_, path)| named(path));
+            // A file may have got another name since then, and other programs do not tell the byte.
+            let (Some((_, file)), Some(offset)) = (file, number(&place, &["offset"])) else {
+                continue;
+            };
+            let from = offset.saturating_sub(1);
+            let bytes = self.session.store.read(file, from..offset.saturating_add(LINE_START));
+            // A log that cannot be read was reported when it was read.
+            let Ok(bytes) = bytes else { continue };
+            let text = String::from_utf8_lossy(&bytes);
+            let line = if offset == 0 { Some(&*text) } else { text.strip_prefix('\n') };
+            let found = line.map(glance);
+            if line.is_none_or(str::is_empty)
+                || found.flatten().is_some_and(|found| found.to_string() != turn)
+            {
+                return Some(format!("turn {turn} is not where it says"));
+            }
+        }
+        None
     }
 
     /// A number of things now, and up to an earlier turn.
@@ -228,6 +275,9 @@ impl Survey<'_> {
         }
     }
 }
+
+/// How much of a line tells its turn.
+const LINE_START: u64 = 64;
 
 /// What an index counts.
 pub(super) fn index_total(name: &str) -> Option<&'static str> {
