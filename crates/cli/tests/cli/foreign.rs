@@ -449,3 +449,18 @@ fn a_giant_is_read_in_little_memory() {
     assert_eq!(run(&["ls"]).lines().count(), 2);
     assert!(run(&["show", small]).contains("Small."));
 }
+
+#[test]
+fn a_directory_that_cannot_be_written_to_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let does = |words: &[&str]| {
+        let mut command = everturn::command(dir.path());
+        command.args(words);
+        everturn::run(command, "")
+    };
+    assert!(does(&["--root", "root", "new", "chatlog", "--id", "tale"]).status.success());
+    put(dir.path(), "full/.everturn", "a file, where a directory should be");
+    let refused = does(&["--root", "root", "convert", "tale", "--to", "game", "full"]);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.starts_with("error: full: "), "{said}");
+}

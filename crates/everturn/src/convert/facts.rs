@@ -121,9 +121,9 @@ impl Facts {
         if let Some((file, lineage)) = file.zip(self.lineage_in(layout.name())) {
             let document = Tree::of_members([("lineage".to_owned(), lineage)]);
             let bytes = document.to_text(&Style::PRETTY_ASCII).into_bytes();
-            let scopes = [place.path.clone(), file.clone()];
-            let scopes = if file.is_within(&place.path) { &scopes[..1] } else { &scopes[..] };
-            let writer = store.lock(scopes)?;
+            let mut scopes = vec![place.path.clone()];
+            scopes.extend(Some(file.clone()).filter(|file| !file.is_within(&place.path)));
+            let writer = store.lock(&scopes)?;
             let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
             let step = Step::Replace { file, expect, bytes, secrecy };
             writer.commit(vec![step], Durability::Synced)?;

@@ -41,16 +41,14 @@ fn converting_to_any_layout_and_back_changes_nothing() {
 
 #[test]
 fn nor_does_it_on_a_disk() {
-    for seed in 0..2 {
-        let dirs = std::cell::RefCell::new(Vec::new());
-        let store = || {
-            let dir = tempfile::tempdir().unwrap();
-            let store = on_disk(&dir);
-            dirs.borrow_mut().push(dir);
-            store
-        };
-        assert!(there_and_back(seed, store) > 20);
-    }
+    let dirs = std::cell::RefCell::new(Vec::new());
+    let store = || {
+        let dir = tempfile::tempdir().unwrap();
+        let store = on_disk(&dir);
+        dirs.borrow_mut().push(dir);
+        store
+    };
+    assert!(there_and_back(1, store) > 20);
 }
 
 /// Makes each layout into each, and back, in stores of their own; tells how many entries there were.

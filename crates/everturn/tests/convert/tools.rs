@@ -32,6 +32,9 @@ fn talks(random: &mut Random) -> Vec<Talk> {
     (0..3).map(|_| talk()).collect()
 }
 
+/// Makes a session of some program in which that is called and answered.
+type Maker = fn(&[Talk]) -> Made;
+
 fn id(call: usize) -> String {
     format!("id_{call}")
 }
@@ -212,7 +215,7 @@ fn answered(file: &[u8]) -> HashMap<u64, String> {
 
 #[test]
 fn every_answer_stays_with_its_call_whatever_a_session_becomes() {
-    let makers: [(&str, fn(&[Talk]) -> Made); 4] =
+    let makers: [(&str, Maker); 4] =
         [("codelia", codelia), ("claude-code", claude), ("codex", codex), ("goose", goose)];
     for seed in 0..6 {
         for (from, make) in makers {
