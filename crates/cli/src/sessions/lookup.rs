@@ -44,7 +44,8 @@ impl Context {
             return self.find_around(Path::new(name), access);
         }
         let (kind, id) = kind_and_id(name);
-        let here = self.root.is_none() && Path::new(name).exists();
+        let is_one = |path: &Path| path.is_file() || campaign_at(path).is_some();
+        let here = self.root.is_none() && is_one(Path::new(name));
         let roots = match self.open_sources(access) {
             Err(_) if here => return self.find_around(Path::new(name), access),
             roots => roots?,
