@@ -21,7 +21,7 @@ use crate::files::{Below, Directory, Stamp};
 use crate::source::{Session, Sessions, Source};
 
 /// What the file is; another version has another name.
-const NAME: &str = "everturn sessions 1";
+const NAME: &str = "everturn sessions 2";
 
 /// From so many sessions on, the stamps are looked at by several threads.
 const MANY: usize = 512;

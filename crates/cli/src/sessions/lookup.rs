@@ -44,7 +44,8 @@ impl Context {
             return self.find_around(Path::new(name), access);
         }
         let (kind, id) = kind_and_id(name);
-        let here = self.root.is_none() && Path::new(name).exists();
+        let is_one = |path: &Path| path.is_file() || campaign_at(path).is_some();
+        let here = self.root.is_none() && is_one(Path::new(name));
         let roots = match self.open_sources(access) {
             Err(_) if here => return self.find_around(Path::new(name), access),
             roots => roots?,
@@ -153,14 +154,31 @@ impl Context {
                 let hint = format!("name one as {}/{example}; there are {ids}", path.display());
                 Err(Error::new(Exit::Request, what).hint(hint))
             }
-            Chosen::None(_) => match campaign_at(&real).filter(|_| access == Access::Read) {
-                Some((dir, place)) => {
-                    let layout = layout::find("campaign").ok_or_else(|| no_session(path))?;
-                    Ok(Found { root: Root::open(&dir, Access::Read)?, layout, place })
+            Chosen::None(_) => {
+                if let Some(found) = self.find_in_sources(&real)? {
+                    return Ok(found);
                 }
-                None => Err(no_session(path)),
-            },
+                let campaign = campaign_at(&real).filter(|_| access == Access::Read);
+                let (dir, place) = campaign.ok_or_else(|| no_session(path))?;
+                let layout = layout::find("campaign").ok_or_else(|| no_session(path))?;
+                Ok(Found { root: Root::open(&dir, Access::Read)?, layout, place })
+            }
         }
+    }
+
+    /// The session of another program to which a path in its folder leads, where that is no file of its own.
+    fn find_in_sources(&self, real: &Path) -> Result<Option<Found>, Error> {
+        let has =
+            |source: &Source| source.dir().canonicalize().is_ok_and(|dir| real.starts_with(dir));
+        let Ok(roots) = self.open_sources(Access::Read) else { return Ok(None) };
+        for (source, root) in roots.iter().filter(|(source, _)| !source.is_own() && has(source)) {
+            let (candidates, _) = self.places(source, root)?;
+            let at = |root: &Root, place: &Place| is_at(root, &real.to_string_lossy(), place);
+            if let Chosen::One((root, layout, place)) = choose(candidates, at) {
+                return Ok(Some(Found { root, layout, place }));
+            }
+        }
+        Ok(None)
     }
 
     /// A session that is named as if it stood below the file that holds it with others.
@@ -174,7 +192,12 @@ impl Context {
             Chosen::Several(places) => places,
             Chosen::None(_) => Vec::new(),
         };
-        let found = candidates.into_iter().find(|(_, _, place)| id.to_str() == Some(&place.id));
+        // An id that cannot be a name is listed under another one.
+        let is_it = |place: &Place| {
+            let name = place.path.name();
+            id.to_str() == Some(&place.id) || name.is_some_and(|name| id == name.as_str())
+        };
+        let found = candidates.into_iter().find(|(_, _, place)| is_it(place));
         Ok(found.map(|(root, layout, place)| Found { root, layout, place }))
     }
 
@@ -184,7 +207,8 @@ impl Context {
         let wanted: Vec<_> = foreign
             .filter(|layout| self.layout.as_deref().is_none_or(|name| name == layout.name()))
             .collect();
-        for dir in file.ancestors().skip(1).take(LEVELS) {
+        let dirs = file.ancestors().skip(1).take(LEVELS);
+        for dir in dirs.filter(|_| file.is_file()) {
             let Ok(way) = file.strip_prefix(dir) else { continue };
             let Ok(way) = FilePath::parse(&way.to_string_lossy()) else { continue };
             let root = Root::open(dir, Access::Read)?;

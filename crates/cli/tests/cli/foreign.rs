@@ -237,6 +237,12 @@ fn no_session_of_any_program_is_written_to_by_its_path_or_its_id() {
     put(&home, ".gemini/tmp/h1/logs.json", prompts);
     let export = r#"{"info":{"id":"ses_9","projectID":"p","directory":"/srv/app"},"messages":[]}"#;
     put(&home, "export.json", export);
+    let storage = ".local/share/opencode/storage";
+    put(
+        &home,
+        &format!("{storage}/message/ses_lost/msg_5.json"),
+        r#"{"id":"msg_5","role":"user"}"#,
+    );
     let before = picture(&home);
     let claude = format!(".claude/projects/-srv-app/{ID}.jsonl");
     let codex = format!(".codex/sessions/2026/01/02/rollout-2026-01-02T10-00-00-{ID}.jsonl");
@@ -249,6 +255,7 @@ fn no_session_of_any_program_is_written_to_by_its_path_or_its_id() {
         ("sillytavern", "first", "SillyTavern/data/default-user/chats/Mira/first.jsonl"),
         ("pi", "pi-one", ".pi/agent/sessions/--srv-app--/2026_pi-one.jsonl"),
         ("opencode", "ses_1", ".local/share/opencode/storage/session/p/ses_1.json"),
+        ("opencode", "ses_lost", ".local/share/opencode/storage/message/ses_lost"),
         ("opencode", "", "export.json"),
         ("goose", "g1", ".local/share/goose/sessions/g1.jsonl"),
         ("aider", "aider-2024", ".aider.chat.history.md"),
@@ -264,7 +271,7 @@ fn no_session_of_any_program_is_written_to_by_its_path_or_its_id() {
                 &["append", name],
                 &["trash", name],
                 &["mark", "add", name, "here"],
-                &["edit", name, "1", "x"],
+                &["edit", name, "1"],
                 &["fork", name],
                 &["rewind", name, "1"],
             ];

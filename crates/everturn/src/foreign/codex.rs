@@ -2,7 +2,8 @@
 //!
 //! What the model was told counts, because the program resumes from that. Turns that were taken back are a branch.
 
-use std::collections::HashMap;
+mod copies;
+
 use std::sync::Arc;
 
 use super::blocks::{block_text, content_text, count_at, time_at};
@@ -17,6 +18,8 @@ use crate::outline::text_at;
 use crate::store::Store;
 use crate::tree::{Kind as Shape, Tree};
 use crate::view::{Kind, Place, Spent, Usage};
+
+use copies::{Copies, Spoken};
 
 pub(super) struct Codex;
 
@@ -223,41 +226,19 @@ fn told(record: &Tree) -> Told {
     Told { name: None, parent, is_helper }
 }
 
-/// What is said, by who says it: the same for both copies of an utterance.
-fn said(kind: &Kind, text: &str) -> Key {
-    Key::of(&format!("{kind} {}", text.trim()))
-}
-
 /// The texts of an utterance, without what stands for pictures: what both copies of it have in common.
 fn spoken(kind: &str, payload: &Tree, draft: &Draft) -> Vec<String> {
-    let item = payload.at(&["item"]).filter(|_| kind == "event_msg");
-    let holder = if kind == "event_msg" { item } else { Some(payload.clone()) };
-    if draft.kind == Kind::thinking() && kind == "response_item" {
+    if kind == "response_item" && draft.kind == Kind::thinking() {
         return thoughts(payload);
     }
-    let content = holder.and_then(|holder| holder.at(&["content"]));
+    let content = match kind {
+        "response_item" => payload.at(&["content"]),
+        _ => payload.at(&["item", "content"]),
+    };
     let Some(content) = content.filter(|content| content.kind() == Shape::Array) else {
         return vec![draft.text.clone()];
     };
     content.children().iter().filter_map(|(_, block)| text_at(block, &["text"])).collect()
-}
-
-/// The ways in which an utterance may be repeated: as a whole, and, if it has several texts, text by text.
-struct Spoken {
-    wholes: Vec<Key>,
-    singles: Vec<Key>,
-}
-
-impl Spoken {
-    fn of(kind: &Kind, texts: &[String]) -> Spoken {
-        let mut wholes = vec![said(kind, &texts.concat()), said(kind, &texts.join("\n"))];
-        wholes.dedup();
-        let singles = match texts.len() {
-            0 | 1 => Vec::new(),
-            _ => texts.iter().map(|text| said(kind, text)).collect(),
-        };
-        Spoken { wholes, singles }
-    }
 }
 
 /// Tokens: each count is the sum of all so far, and is told again and again.
@@ -331,11 +312,7 @@ impl Tokens {
 #[derive(Default)]
 struct Rollout {
     tip: Option<u32>,
-    /// Utterances of which only one copy was seen so far.
-    events: HashMap<Key, Vec<u32>>,
-    items: HashMap<Key, Vec<u32>>,
-    /// The ways in which those items may still be repeated.
-    open: HashMap<u32, Spoken>,
+    copies: Copies,
     /// The prompts of the main line so far.
     prompts: Vec<u32>,
     tokens: Tokens,
@@ -395,33 +372,12 @@ impl Rollout {
         if look.role == Role::Link {
             return true;
         }
-        let Spoken { wholes, .. } = Spoken::of(&draft.kind, &spoken("event_msg", payload, draft));
-        for key in &wholes {
-            if let Some(item) = self.items.get_mut(key).and_then(Vec::pop) {
-                self.narrow(item, *key);
-                surveyor.set_apart(number, DUPLICATES);
-                return false;
-            }
+        let said = Spoken::of(&draft.kind, &spoken("event_msg", payload, draft));
+        let is_copy = self.copies.event(&said, number);
+        if is_copy {
+            surveyor.set_apart(number, DUPLICATES);
         }
-        if let Some(key) = wholes.first() {
-            self.events.entry(*key).or_default().push(number);
-        }
-        true
-    }
-
-    /// An item was repeated as a whole, or text by text, and is not repeated in the other way.
-    fn narrow(&mut self, item: u32, by: Key) {
-        let Some(open) = self.open.get_mut(&item) else { return };
-        let was_single = open.singles.contains(&by) && !open.wholes.contains(&by);
-        let mut over = std::mem::take(&mut open.wholes);
-        if !was_single {
-            over.append(&mut open.singles);
-        }
-        for key in over {
-            if let Some(waiting) = self.items.get_mut(&key) {
-                waiting.retain(|known| *known != item);
-            }
-        }
+        !is_copy
     }
 
     /// Sets those events apart that have said what an item says. Returns whether it begins a turn of its own.
@@ -439,26 +395,13 @@ impl Rollout {
         };
         let said = Spoken::of(&draft.kind, &spoken("response_item", payload, draft));
         let mut is_new = true;
-        let mut heard = |events: &mut HashMap<Key, Vec<u32>>, prompts: &mut [u32], key: &Key| {
-            let Some(event) = events.get_mut(key).and_then(Vec::pop) else { return false };
+        for event in self.copies.item(said, number) {
             surveyor.set_apart(event, DUPLICATES);
-            if let Some(place) = prompts.iter_mut().rfind(|prompt| **prompt == event) {
+            if let Some(place) = self.prompts.iter_mut().rfind(|prompt| **prompt == event) {
                 *place = number;
                 is_new = false;
             }
-            true
-        };
-        let (events, prompts) = (&mut self.events, &mut self.prompts);
-        if said.wholes.iter().any(|key| heard(events, prompts, key)) {
-            return is_new;
         }
-        let (old, new): (Vec<Key>, Vec<Key>) =
-            said.singles.iter().copied().partition(|key| heard(events, prompts, key));
-        let wholes = if old.is_empty() { said.wholes } else { Vec::new() };
-        for key in new.iter().chain(&wholes) {
-            self.items.entry(*key).or_default().push(number);
-        }
-        self.open.insert(number, Spoken { wholes, singles: new });
         is_new
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A message and its parts are one record, in the shape in which the program exports them.
 
-use std::collections::HashSet;
+mod storage;
+
 use std::sync::Arc;
 
 use super::blocks::{any_time_at, content_text, count_at, price_at};
@@ -12,88 +13,17 @@ use super::record::{At, Draft, Key, Look, Parent, Role};
 use super::survey::{Seen, Survey, Surveyor, is_object, title};
 use super::weave::{Forks, Placing};
 use super::{Fit, Format, Mending, glance, stem};
-use crate::disk::Kind as Entity;
 use crate::finding::{Code, Finding};
 use crate::layout::LayoutError;
-use crate::names::{FilePath, Name};
+use crate::names::FilePath;
 use crate::outline::{flag_at, text_at};
 use crate::store::{Store, StoreError};
 use crate::tree::{Kind as Shape, Tree};
 use crate::view::{Kind, Place, Spent, Usage};
 
+use storage::{any_storage_of, below, document, files, storage_of, storage_of_lost};
+
 pub(super) struct OpenCode;
-
-/// Whether the last part of a path is this name.
-fn is_called(path: &FilePath, name: &str) -> bool {
-    path.name().is_some_and(|own| own.as_str() == name)
-}
-
-/// The directory that holds `session`, `message` and `part`, if a file is that of a session in one.
-fn storage_of(path: &FilePath) -> Option<FilePath> {
-    let sessions = path.parent()?.parent()?;
-    sessions.parent().filter(|_| is_called(&sessions, "session"))
-}
-
-/// The same for what is left of a session whose file is lost: the directory of its messages, or that of the parts of a
-/// message.
-fn storage_of_lost(path: &FilePath, kind: &str) -> Option<FilePath> {
-    let above = path.parent()?;
-    above.parent().filter(|_| is_called(&above, kind) && !path.as_str().ends_with(".json"))
-}
-
-fn any_storage_of(path: &FilePath) -> Option<FilePath> {
-    let lost = || ["message", "part"].iter().find_map(|kind| storage_of_lost(path, kind));
-    storage_of(path).or_else(lost)
-}
-
-/// The JSON files of a directory, by name. A directory that is not there has none.
-fn files(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, LayoutError> {
-    let listing = match store.list(dir) {
-        Ok(listing) => listing,
-        Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
-        Err(error) => return Err(error.into()),
-    };
-    let is_json = |name: &Name| name.as_str().ends_with(".json");
-    let entries = listing.entries.into_iter();
-    let files = entries.filter(|entry| entry.kind == Entity::File && is_json(&entry.name));
-    Ok(files.map(|entry| dir.join(&entry.name)).collect())
-}
-
-/// The directories of a directory.
-fn dirs(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, LayoutError> {
-    match store.list(dir) {
-        Ok(listing) => {
-            let entries = listing.entries.into_iter();
-            let dirs = entries.filter(|entry| entry.kind == Entity::Dir);
-            Ok(dirs.map(|entry| dir.join(&entry.name)).collect())
-        }
-        Err(StoreError::Missing { .. }) => Ok(Vec::new()),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn below(dir: &FilePath, names: &[&str]) -> Result<FilePath, LayoutError> {
-    let names = names.iter().map(|name| Name::parse(name)).collect::<Result<Vec<_>, _>>()?;
-    Ok(names.iter().fold(dir.clone(), |dir, name| dir.join(name)))
-}
-
-/// A document of the directory, or why it cannot be used.
-fn document(
-    store: &Arc<dyn Store>,
-    file: &FilePath,
-) -> Result<Result<Tree, (Code, String)>, LayoutError> {
-    let bytes = store.read(file, 0..u64::MAX)?;
-    Ok(match String::from_utf8(bytes) {
-        Err(error) => Err((Code::NotUtf8, error.to_string())),
-        Ok(text) if text.trim_matches(['\0', ' ', '\n', '\r', '\t']).is_empty() => {
-            Err((Code::EmptyDocument, "there is nothing in it".to_owned()))
-        }
-        Ok(text) => {
-            let tree = Tree::parse(text.trim_start_matches('\u{feff}').trim());
-            tree.map_err(|bad| (Code::BadDocument, format!("not JSON: {bad}")))
-        }
-    })
-}
 
 /// A list of values as one.
 fn list(trees: &[Tree]) -> Tree {
@@ -461,35 +391,8 @@ impl Format for OpenCode {
         Ok(vec![Place { id, path: file.clone() }])
     }
 
-    /// Messages of sessions that have no file, and parts of messages that no session has.
     fn lost(&self, store: &Arc<dyn Store>, there: &[Place]) -> Result<Vec<Place>, LayoutError> {
-        let mut storages = vec![FilePath::root(), FilePath::parse("storage")?];
-        storages.extend(there.iter().filter_map(|place| storage_of(&place.path)));
-        storages.sort();
-        storages.dedup();
-        let sessions: HashSet<(Option<FilePath>, &str)> =
-            there.iter().map(|place| (storage_of(&place.path), place.id.as_str())).collect();
-        let mut lost = Vec::new();
-        for storage in storages {
-            let mut messages: HashSet<String> = HashSet::new();
-            let mut note = |dir: &FilePath, is_lost: bool| {
-                let id = dir.name().map(|name| name.as_str().to_owned()).unwrap_or_default();
-                lost.extend(is_lost.then(|| Place { id, path: dir.clone() }));
-            };
-            for dir in dirs(store, &below(&storage, &["message"])?)? {
-                let found = files(store, &dir)?;
-                let id = dir.name().map(|name| name.as_str().to_owned()).unwrap_or_default();
-                let is_known = sessions.contains(&(Some(storage.clone()), id.as_str()));
-                note(&dir, !is_known && id.starts_with("ses_") && !found.is_empty());
-                messages.extend(found.iter().map(stem));
-            }
-            for dir in dirs(store, &below(&storage, &["part"])?)? {
-                let id = dir.name().map(|name| name.as_str().to_owned()).unwrap_or_default();
-                let is_stray = id.starts_with("msg_") && !messages.contains(&id);
-                note(&dir, is_stray && !files(store, &dir)?.is_empty());
-            }
-        }
-        Ok(lost)
+        storage::lost(store, there)
     }
 
     fn survey(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Survey, LayoutError> {
