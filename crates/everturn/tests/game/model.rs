@@ -8,38 +8,25 @@ mod random;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use everturn::check::Watch;
 use everturn::disk::sim::SimDisk;
-use everturn::finding::Finding;
 use everturn::game::{
-    Archiving, Branching, GameWriter, NewScene, SceneEnd, Session, Status, TurnInput, archive,
-    check_session, complete, fork, pause, plan_repair, restore, resume, rewind, trash, unarchive,
+    Archiving, Branching, GameWriter, Imported, Migration, NewScene, SceneEnd, Session, Status,
+    TurnInput, archive, complete, fork, pause, plan_repair, repair, restore, resume, rewind, trash,
+    unarchive,
 };
-use everturn::names::{FilePath, SessionId};
+use everturn::names::{SceneId, SessionId};
 use everturn::store::Store;
 use everturn::tree::Tree;
 use serde_json::{Value, json};
 
 use self::random::Random;
-use super::support::{at, id, memory, new_session, on_disk};
+use super::support::{at, checked, given, id, memory, names, new_session, on_disk, path, put};
 
 /// How many operations each seed does.
 const OPERATIONS: usize = 60;
 
 /// How many seeds are tried, unless somebody wants more.
 const SEEDS: u64 = 24;
-
-/// What a check has found.
-#[derive(Default)]
-struct Found(Vec<Finding>);
-
-impl Watch for Found {
-    fn finding(&mut self, finding: Finding) {
-        self.0.push(finding);
-    }
-
-    fn file(&mut self, _file: &FilePath) {}
-}
 
 /// A session as the model has it.
 #[derive(Clone)]
@@ -58,6 +45,7 @@ struct World {
     twins: BTreeMap<String, Twin>,
     clock: i64,
     forks: u64,
+    scenes: u64,
 }
 
 /// The state of a session as a value, without what says when it was written.
@@ -73,17 +61,93 @@ fn value(state: &everturn::game::State) -> Value {
     value
 }
 
+/// A scene that begins with a turn of a session, of which nothing else is known.
+fn new_scene(id: &str, session: &str, kind: &str, turn: usize) -> Value {
+    json!({
+        "sceneId": id, "sessionId": session, "type": kind, "status": "active",
+        "location": {"id": null, "name": null, "description": null},
+        "time": {"started": null, "ended": null, "turnRange": [turn, null]},
+        "aspects": [], "npcsPresent": [], "zones": [], "conflict": null,
+        "summary": {"majorEvents": [], "outcomePreview": null},
+    })
+}
+
+/// The state after the scene has ended with a turn, and what that turn tells; nothing if no scene goes on.
+fn ended(state: &Value, turn: usize) -> Option<(Value, String)> {
+    let mut state = state.clone();
+    let scene = &mut state["scene"];
+    if scene["status"] != "active" {
+        return None;
+    }
+    let told = format!("Scene {} ends.", scene["sceneId"].as_str().unwrap());
+    scene["status"] = json!("completed");
+    scene["time"]["ended"] = json!({"turn": turn});
+    scene["time"]["turnRange"][1] = json!(turn);
+    scene["summary"]["outcomePreview"] = json!(told);
+    Some((state, told))
+}
+
+impl Twin {
+    fn new(start: Value) -> Twin {
+        Twin { status: Status::Active, archived: false, states: vec![start], told: Vec::new() }
+    }
+
+    fn last(&self) -> &Value {
+        self.states.last().unwrap()
+    }
+
+    fn add(&mut self, state: Value, told: String) {
+        self.states.push(state);
+        self.told.push(told);
+    }
+}
+
 impl World {
+    /// One session, which is new or was a single file before.
     fn new(store: Arc<dyn Store>, seed: u64) -> World {
+        let (random, twins) = (Random::new(seed), BTreeMap::new());
+        let mut world = World { store, random, twins, clock: 1, forks: 0, scenes: 0 };
+        let twin = if seed % 3 == 2 { world.migrated() } else { world.created() };
+        world.twins.insert("session-one".to_owned(), twin);
+        world.compare("session-one");
+        world
+    }
+
+    /// The state of every session before its first turn.
+    fn start() -> Value {
+        json!({
+            "world": {"worldId": "world-one", "sessionId": "session-one", "count": 0, "flags": {}, "npcs": {}},
+            "player": {"characterId": "char-one", "sessionId": "session-one", "name": "Vex", "bag": []},
+            "scene": null,
+        })
+    }
+
+    fn created(&mut self) -> Twin {
         let mut new = new_session("session-one");
         new.world = Some(Tree::parse(r#"{"count": 0, "flags": {}, "npcs": {}}"#).unwrap());
         new.player = Some(Tree::parse(r#"{"name": "Vex", "bag": []}"#).unwrap());
-        let first = GameWriter::create(Arc::clone(&store), &new, at(0)).unwrap();
-        let (status, states, told) = (Status::Active, vec![value(first.state())], Vec::new());
-        first.release().unwrap();
-        let twin = Twin { status, archived: false, states, told };
-        let twins = BTreeMap::from([("session-one".to_owned(), twin)]);
-        World { store, random: Random::new(seed), twins, clock: 1, forks: 0 }
+        GameWriter::create(Arc::clone(&self.store), &new, at(0)).unwrap().release().unwrap();
+        Twin::new(World::start())
+    }
+
+    /// An old session of one file, with frames that change the state, made into one of today.
+    fn migrated(&mut self) -> Twin {
+        let mut twin = Twin::new(World::start());
+        let mut frames = Vec::new();
+        for number in 0..self.random.below(150) {
+            let (turn, after) = self.turn(&twin.last().clone());
+            frames.push(json!({"frameId": number + 1, "actor": "player",
+                "timestamp": self.now().as_millisecond(), "events": turn["events"], "deltas": turn["deltas"]}));
+            twin.add(after, turn["events"][0]["description"].as_str().unwrap().to_owned());
+        }
+        let (first, last) = (World::start(), twin.last());
+        let first =
+            json!({"frame": 0, "state": {"world": first["world"], "player": first["player"]}});
+        let old = json!({"sessionId": "session-one", "status": "active", "worldState": last["world"],
+            "player": last["player"], "frames": frames, "checkpoints": [first]});
+        let migration = Migration::read(old.to_string().as_bytes(), None, at(0)).unwrap();
+        assert_eq!(migration.import(&self.store, at(0)).unwrap(), Imported::New);
+        twin
     }
 
     fn now(&mut self) -> jiff::Timestamp {
@@ -170,31 +234,80 @@ impl World {
         done.unwrap();
     }
 
-    /// What only the session itself can tell: a scene, an undo, a snapshot.
+    /// A turn that is not given as changes: a scene, an undo; or a snapshot, which is none.
     fn other_turn(&mut self, name: &str) {
         let now = self.now();
         let mut game = GameWriter::open(Arc::clone(&self.store), &id(name)).unwrap();
-        let before = game.turn();
-        match self.random.below(4) {
-            0 => drop(game.start_scene(&NewScene::new("social"), now).unwrap()),
-            1 => drop(game.end_scene(&SceneEnd::default(), now)),
-            2 => drop(game.snapshot(now).unwrap()),
+        self.scenes += 1;
+        let scene = format!("scene-{:03}", 100 + self.scenes);
+        let twin = self.twins.get_mut(name).unwrap();
+        let (next, over) = (twin.states.len(), ended(twin.last(), twin.states.len()));
+        let in_scene = |kind: &str, turn: usize, mut state: Value| {
+            state["scene"] = new_scene(&scene, name, kind, turn);
+            state
+        };
+        match self.random.below(5) {
+            0 => {
+                let mut new = NewScene::new("social");
+                new.id = Some(SceneId::parse(&scene).unwrap());
+                game.start_scene(&new, now).unwrap();
+                if let Some((state, told)) = over {
+                    twin.add(state, told);
+                }
+                let begun = in_scene("social", twin.states.len(), twin.last().clone());
+                twin.add(begun, format!("Scene {scene} begins."));
+            }
+            1 => {
+                assert_eq!(game.end_scene(&SceneEnd::default(), now).is_ok(), over.is_some());
+                if let Some((state, told)) = over {
+                    twin.add(state, told);
+                }
+            }
+            2 => {
+                let event = json!({"type": "scene_start", "description": "Elsewhere."});
+                let turn = json!({"actor": "gm", "sceneId": scene, "events": [event]});
+                game.append(&given(&turn), now).unwrap();
+                let begun = in_scene("exploration", next, twin.last().clone());
+                twin.add(begun, "Elsewhere.".to_owned());
+            }
+            3 => drop(game.snapshot(now).unwrap()),
             _ => {
-                let last = self.twins[name].states.len() - 1;
+                let last = next - 1;
                 let count = (1 + self.random.below(5)).min(last);
                 assert_eq!(game.undo(count as u64, now).is_ok(), count > 0);
-                let expected = &self.twins[name].states[last - count];
-                assert_eq!(&value(game.state()), expected, "undo of {count} turns");
+                let told = match count {
+                    1 => format!("Turn {last} is taken back."),
+                    _ => format!("Turns {} to {last} are taken back.", next - count),
+                };
+                if count > 0 {
+                    twin.add(twin.states[last - count].clone(), told);
+                }
             }
         }
-        game.release().unwrap();
+        assert_eq!(&value(game.state()), twin.last());
+        let done = if self.random.once_in(2) { game.close(now) } else { game.release() };
+        done.unwrap();
+    }
+
+    /// Damages something that follows from the logs, and mends it.
+    fn mend(&mut self, name: &str) {
+        let now = self.now();
         let session = self.open(name);
-        let twin = self.twins.get_mut(name).unwrap();
-        for turn in before + 1..=session.turn() {
-            twin.states.push(value(&session.state_at(turn).unwrap().state));
-            let row = session.turns(turn, turn).unwrap().next().unwrap().unwrap();
-            twin.told.push(row.text());
-        }
+        let mut files = names(&session, &self.store);
+        let derived = |file: &String| {
+            let below = |dir: &str| file.starts_with(dir);
+            let state = file == "world.state.json" || file == "player.state.json";
+            let snapshot = below("snapshots/") && !below("snapshots/archived/");
+            let start = file == "snapshots/snapshot-0000.json";
+            state || below("indexes/") || below("scenes/") || (snapshot && !start)
+        };
+        files.retain(derived);
+        let file = format!("{}/{}", session.dir(), self.random.pick(&files));
+        let bytes = self.store.read(&path(&file), 0..u64::MAX).unwrap();
+        let kept = self.random.below(bytes.len());
+        put(&self.store, &file, &bytes[..kept]);
+        repair(&self.store, &id(name), now).unwrap();
+        self.compare_whole(name);
     }
 
     fn branch(&mut self, name: &str) {
@@ -266,10 +379,11 @@ impl World {
         let name = self.random.pick(&names).clone();
         let Twin { status, archived, .. } = self.twins[&name];
         let plays = status == Status::Active && !archived;
-        match self.random.below(10) {
+        match self.random.below(11) {
             0..=4 if plays => self.append(&name),
             5..=6 if plays => self.other_turn(&name),
             7 if plays && self.twins.len() < 6 => self.branch(&name),
+            8 if !archived => self.mend(&name),
             _ => self.move_on(&name),
         }
         self.compare(&name);
@@ -292,22 +406,26 @@ impl World {
         assert_eq!(value(&moment.state), twin.states[turn], "{name}, turn {turn}");
     }
 
-    /// All sessions are what the model says, at every turn, and check finds nothing wrong with them.
+    /// A session is what the model says, at every turn, and check finds nothing wrong with it.
+    fn compare_whole(&self, name: &str) {
+        let (session, twin) = (self.open(name), &self.twins[name]);
+        let mut replay = session.replay(1).unwrap();
+        for (state, told) in twin.states.iter().skip(1).zip(&twin.told) {
+            let frame = replay.next().unwrap().unwrap();
+            assert_eq!(frame.turn.text(), *told, "{name}, turn {}", frame.turn.turn);
+            assert_eq!(value(replay.state()), *state, "{name}, turn {}", frame.turn.turn);
+        }
+        assert!(replay.next().is_none());
+        assert_eq!(replay.take_findings(), []);
+        assert_eq!(value(&session.resume().unwrap().state), *twin.last(), "{name}");
+        assert_eq!(checked(&self.store, name), [], "{name}");
+        assert!(plan_repair(&self.store, &id(name)).unwrap().actions.is_empty(), "{name}");
+    }
+
+    /// All sessions are what the model says.
     fn compare_all(&self) {
-        for (name, twin) in self.twins.iter().filter(|(_, twin)| !twin.archived) {
-            let session = self.open(name);
-            let mut replay = session.replay(1).unwrap();
-            for (state, told) in twin.states.iter().skip(1).zip(&twin.told) {
-                let frame = replay.next().unwrap().unwrap();
-                assert_eq!(frame.turn.text(), *told, "{name}, turn {}", frame.turn.turn);
-                assert_eq!(value(replay.state()), *state, "{name}, turn {}", frame.turn.turn);
-            }
-            assert!(replay.next().is_none());
-            assert_eq!(replay.take_findings(), []);
-            let mut found = Found::default();
-            check_session(&self.store, &id(name), &mut found).unwrap();
-            assert_eq!(found.0, [], "{name}");
-            assert!(plan_repair(&self.store, &id(name)).unwrap().actions.is_empty(), "{name}");
+        for (name, _) in self.twins.iter().filter(|(_, twin)| !twin.archived) {
+            self.compare_whole(name);
         }
     }
 }
