@@ -7,7 +7,7 @@ use super::error::GameError;
 use super::names::{Document, Log, SESSIONS, Status, below};
 use super::session::{Session, find};
 use super::survey::{Facts, Place, Unreadable, survey};
-use crate::archive::{ArchiveError, Limits, Pieces, check};
+use crate::archive::{Limits, Pieces, check};
 use crate::check::{Checked, Watch};
 use crate::disk::Kind;
 use crate::finding::{Code, Finding};
@@ -124,7 +124,7 @@ pub(crate) fn check_archive(store: &Arc<dyn Store>, file: &FilePath) -> Option<V
     if super::names::archive(&id).ok().as_ref() != Some(file) {
         return None;
     }
-    let looked = Pieces::open(&**store, file).map_err(ArchiveError::from);
+    let looked = Pieces::open(&**store, file);
     let looked = looked.and_then(|pieces| check(pieces, id.as_name(), &Limits::default()));
     let message = match looked {
         Ok(contents) if !contents.files.is_empty() => return Some(Vec::new()),

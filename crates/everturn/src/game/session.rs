@@ -499,7 +499,7 @@ impl<R: OfTurn> LogRows<R> {
         loop {
             let Some((file, rows)) = &mut self.rows else {
                 let file = self.files.next()?;
-                if let Err(error) = self.open(file) {
+                if let Err(error) = self.open(&file) {
                     return Some(Err(error));
                 }
                 continue;
@@ -521,8 +521,8 @@ impl<R: OfTurn> LogRows<R> {
         }
     }
 
-    fn open(&mut self, file: FilePath) -> Result<(), GameError> {
-        let rows = || Rows::open(&self.store, &file, self.wanted.clone(), self.parse);
+    fn open(&mut self, file: &FilePath) -> Result<(), GameError> {
+        let rows = || Rows::open(&self.store, file, self.wanted.clone(), self.parse);
         let mut again: HashMap<(u64, i64), Again> = HashMap::new();
         if self.form == Form::Program {
             for piece in rows()? {

@@ -58,7 +58,7 @@ impl Session {
     /// The same if one of the files is not what was written: it is good if it shows what the changes lead to.
     fn doubt(&self, stored: StoredState, file: &FilePath) -> Result<Moment, GameError> {
         let (turn, mut findings) = (self.turn, Vec::new());
-        let followed = self.from_snapshot(turn, &mut findings)?;
+        let followed = self.by_snapshot(turn, &mut findings)?;
         if followed.as_ref().is_some_and(|state| state.is_same(&stored.state)) {
             return Ok(Moment { turn, state: stored.state, findings });
         }
@@ -76,7 +76,7 @@ impl Session {
     /// The same if one of them cannot be used.
     fn do_without(&self, error: GameError) -> Result<Moment, GameError> {
         let (turn, mut findings) = (self.turn, Vec::new());
-        let Some(state) = self.from_snapshot(turn, &mut findings)? else { return Err(error) };
+        let Some(state) = self.by_snapshot(turn, &mut findings)? else { return Err(error) };
         findings.push(match &error {
             GameError::Store(StoreError::Missing { path }) => {
                 unused(path, Code::MissingFile, format!("the file is missing; {INSTEAD}"))
@@ -123,7 +123,7 @@ impl Session {
         }
         self.steadily(|| {
             let mut findings = Vec::new();
-            if let Some(state) = self.from_snapshot(turn, &mut findings)? {
+            if let Some(state) = self.by_snapshot(turn, &mut findings)? {
                 return Ok(Moment { turn, state, findings });
             }
             let (from, mut state) = self.later_state(turn, &mut findings)?;
@@ -136,7 +136,7 @@ impl Session {
     ///
     /// Everturn writes none without checksums. Another program may do so, but one of ours that has lost them counts
     /// only if there is no other.
-    fn from_snapshot(
+    fn by_snapshot(
         &self,
         turn: u64,
         findings: &mut Vec<Finding>,

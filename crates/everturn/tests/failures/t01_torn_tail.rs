@@ -78,7 +78,8 @@ fn t01_a_game_whose_last_turn_is_torn_loads_the_others_and_goes_on() {
         assert!(game.findings().iter().any(|found| found.code == Code::LostTurn), "{place}");
         assert_eq!(game.append(&turn(5), crate::kinds::at(2)).unwrap().turn, 5, "{place}");
         game.close(crate::kinds::at(3)).unwrap();
-        assert_eq!(numbers(&read(kind, &store).0), [1, 2, 3, 4, 5], "{place}");
+        let told = read(kind, &store).0;
+        assert_eq!((numbers(&told), told.len()), (vec![1, 2, 3, 5], 5), "{place}");
         let kept: Vec<&[u8]> = if torn.is_empty() { vec![] } else { vec![torn] };
         assert_eq!(quarantined(disk), kept, "{place}");
         // The lost turn is told, its changes stay, and nothing else is wrong.

@@ -160,6 +160,24 @@ fn completed(store: &Arc<dyn Store>) {
     complete(store, &id(NAME), at(10)).unwrap();
 }
 
+/// The line of the last turn is gone; whoever opens the session puts another in its place.
+fn lost_turn() -> Case {
+    Case {
+        name: "a line for a turn that is lost",
+        prepare: |store| {
+            played(store, NAME, 8);
+            let file = format!("sessions/active/{NAME}/turns/turns-0001-current.jsonl");
+            let text = store.read(&path(&file), 0..u64::MAX).unwrap();
+            let end = text[..text.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap();
+            put(store, &file, &text[..=end]);
+        },
+        operate: |store, _| open(store)?.release(),
+        states: 2,
+        several: false,
+        turn: None,
+    }
+}
+
 /// Turns, snapshots, scenes, and turns that are taken back.
 pub(crate) fn turns() -> Vec<Case> {
     vec![
@@ -178,20 +196,7 @@ pub(crate) fn turns() -> Vec<Case> {
             several: true,
             turn: None,
         },
-        Case {
-            name: "a line for a turn that is lost",
-            prepare: |store| {
-                played(store, NAME, 8);
-                let file = format!("sessions/active/{NAME}/turns/turns-0001-current.jsonl");
-                let text = store.read(&path(&file), 0..u64::MAX).unwrap();
-                let end = text[..text.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap();
-                put(store, &file, &text[..=end]);
-            },
-            operate: |store, _| open(store)?.release(),
-            states: 2,
-            several: false,
-            turn: None,
-        },
+        lost_turn(),
         Case {
             name: "snapshot",
             prepare: |store| drop(played(store, NAME, 8)),
