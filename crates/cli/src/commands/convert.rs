@@ -98,7 +98,12 @@ fn failed(found: &Found, error: ConvertError) -> Error {
 /// Writes a session of ours; returns where it is.
 fn write(plan: &Plan, dest: &Path, found: &Found) -> Result<String, Error> {
     let root = Root::create(dest)?;
-    let place = plan.write(&root.store()).map_err(|error| failed(found, error))?;
+    let place = plan.write(&root.store()).map_err(|error| {
+        // The store names what is below its root, and here there are two of them.
+        let is_of_store = matches!(error, ConvertError::Layout(LayoutError::Store(_)));
+        let error = failed(found, error);
+        if is_of_store { error.at(&dest.display().to_string()) } else { error }
+    })?;
     root.mention_repairs();
     let shown = root.shown(&place.path);
     root.close()?;
