@@ -51,6 +51,7 @@ use jiff::Timestamp;
 use thiserror::Error;
 
 use crate::layout::{self, Layout, LayoutError};
+use crate::linggen::ProjectPath;
 use crate::marks;
 use crate::names::FilePath;
 use crate::store::{Durability, Expect, Secrecy, Step, Store, StoreError};
@@ -207,7 +208,8 @@ impl Conversion<'_> {
         let story = Story::read(store, layout, place, self.branch, &mut report)?;
         let project = match self.project {
             Some(project) => Some(project.to_owned()),
-            None => layout.project(store, place)?,
+            // Some sessions know only the name of a directory that was made from the path.
+            None => layout.project(store, place)?.filter(|path| ProjectPath::parse(path).is_ok()),
         };
         let wanted = plan::Wanted { id: self.id, project, now };
         match (own, native) {

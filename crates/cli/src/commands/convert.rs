@@ -7,6 +7,7 @@ use clap::builder::PossibleValuesParser;
 use everturn::convert::{Conversion, ConvertError, Fate, Outcome, Plan, Report, TARGETS};
 use everturn::disk::RealDisk;
 use everturn::layout::LayoutError;
+use everturn::linggen::ProjectPath;
 use everturn::store::{FileStore, Store};
 use serde_json::json;
 
@@ -92,7 +93,8 @@ fn failed(found: &Found, error: ConvertError) -> Error {
 fn project(args: &Args, found: &Found) -> Result<String, Error> {
     if args.project.is_none() {
         let known = found.layout.project(&found.root.store(), &found.place);
-        if let Some(known) = known.map_err(|error| found.failed(error))? {
+        let is_path = |known: &String| ProjectPath::parse(known).is_ok();
+        if let Some(known) = known.map_err(|error| found.failed(error))?.filter(is_path) {
             return Ok(known);
         }
     }
