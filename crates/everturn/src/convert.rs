@@ -53,6 +53,7 @@ use jiff::Timestamp;
 use thiserror::Error;
 
 use crate::layout::{self, Layout, LayoutError};
+use crate::linggen::ProjectPath;
 use crate::marks;
 use crate::names::FilePath;
 use crate::store::{Durability, Expect, Secrecy, Step, Store, StoreError};
@@ -236,8 +237,9 @@ impl Conversion<'_> {
         let (own, native) = (own(self.to), native(self.to));
         let mut report = Report::default();
         let story = Story::read(store, layout, place, self.branch, &mut report)?;
-        let project = self.project.or(story.facts.project.as_deref()).or(self.dir);
-        let project = project.map(str::to_owned);
+        // Some sessions know only the name of a directory that was made from the path.
+        let told = story.facts.project.as_deref().filter(|path| ProjectPath::parse(path).is_ok());
+        let project = self.project.or(told).or(self.dir).map(str::to_owned);
         let wanted = plan::Wanted { id: self.id, project, now };
         match (own, native) {
             (Some(own), _) => plan::own(own, target, &story, wanted, report),

@@ -386,5 +386,7 @@ fn the_project_is_what_records_say_or_the_directory() {
     assert_eq!(project(&[told.clone()]), "/srv/told");
     told.as_object_mut().unwrap().remove("cwd");
     let dir = file().split('/').nth(1).unwrap().to_owned();
-    assert_eq!(project(&[told]), dir);
+    assert_eq!(project(&[told.clone()]), dir);
+    // Which is no path, and keeps nobody from making a copy of the session.
+    open("claude-code", &file(), &lines(&[told]));
 }
