@@ -333,7 +333,8 @@ impl Browser {
     /// Hits as rows. Each session is opened once, and read once: some find an entry only by what stands before it.
     fn hits(&mut self, hits: &[Hit], query: &Query) -> Vec<Row> {
         let mut places: BTreeMap<usize, HashMap<u64, usize>> = BTreeMap::new();
-        for (place, hit) in hits.iter().enumerate() {
+        // A session is opened along its main line, so what only its branches say is left to `search`.
+        for (place, hit) in hits.iter().enumerate().filter(|(_, hit)| hit.branch == 0) {
             places.entry(hit.session).or_default().insert(hit.seq, place);
         }
         let mut rows: BTreeMap<usize, Row> = BTreeMap::new();
