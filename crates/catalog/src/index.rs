@@ -54,6 +54,8 @@ pub(crate) struct Fields {
     pub(crate) kind: Field,
     /// The number of the session.
     pub(crate) session: Field,
+    /// Which of its branches, counted from 1; 0 is the main line.
+    pub(crate) branch: Field,
     pub(crate) turn: Field,
     pub(crate) seq: Field,
     /// Microseconds since 1970, or [`UNKNOWN_TIME`].
@@ -75,6 +77,7 @@ fn schema() -> (Schema, Fields) {
         speaker: schema.add_text_field("speaker", split(NAMES, basic, false)),
         kind: schema.add_text_field("kind", split("raw", basic, false)),
         session: schema.add_u64_field("session", INDEXED | FAST),
+        branch: schema.add_u64_field("branch", fast.clone()),
         turn: schema.add_u64_field("turn", fast.clone()),
         seq: schema.add_u64_field("seq", fast.clone()),
         time: schema.add_i64_field("time", fast),

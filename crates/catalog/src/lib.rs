@@ -270,6 +270,11 @@ pub fn open(sources: &[Source], session: &Session) -> Result<Option<Box<dyn Read
     search::open(sources, session)
 }
 
+/// The id of the branch in which a hit is; `None` if it is in the session's main line.
+pub fn branch(reader: &dyn Reader, hit: &Hit) -> Result<Option<String>, LayoutError> {
+    search::branch(reader, hit)
+}
+
 /// The entry that a hit stands for; `None` if it is no longer there.
 pub fn entry(reader: &dyn Reader, hit: &Hit) -> Result<Option<Entry>, LayoutError> {
     search::entry(reader, hit)

@@ -24,7 +24,7 @@ use crate::index::{Fields, Opened, UNKNOWN_TIME};
 use crate::matches::is_meant;
 use crate::query::{Atom, Clause, Query};
 use crate::source::{Session, Sessions, Source};
-use crate::update::key_of;
+use crate::update::{BRANCHES, key_of};
 
 /// How many more than asked for are looked at: some are pieces of one entry, or as good as others.
 const SPARE: usize = 64;
@@ -47,6 +47,8 @@ pub enum Sort {
 pub struct Hit {
     /// Which of the sessions it belongs to.
     pub session: usize,
+    /// Which of the session's branches it is in, counted from 1; 0 is the main line.
+    pub branch: u64,
     /// Its turn.
     pub turn: u64,
     /// Its place in the session.
@@ -166,7 +168,7 @@ impl Engine {
             score.then_with(|| newer(a, b))
         });
         let mut seen = HashSet::new();
-        hits.retain(|hit| seen.insert((hit.session, hit.seq)));
+        hits.retain(|hit| seen.insert((hit.session, hit.branch, hit.seq)));
         let more = hits.len() > limit || is_full;
         hits.truncate(limit);
         Ok(Found { hits, more, similar: None })
@@ -191,7 +193,7 @@ impl Engine {
     /// What the index knows of the documents that it found.
     fn hits(&self, docs: &[(f32, DocAddress)]) -> Result<Vec<Hit>, CatalogError> {
         struct Columns {
-            numbers: [Column<u64>; 3],
+            numbers: [Column<u64>; 4],
             time: Column<i64>,
         }
         let mut columns: HashMap<u32, Columns> = HashMap::new();
@@ -201,11 +203,16 @@ impl Engine {
                 std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
                 std::collections::hash_map::Entry::Vacant(entry) => {
                     let fast = self.searcher.segment_reader(doc.segment_ord).fast_fields();
-                    let numbers = [fast.u64("session")?, fast.u64("turn")?, fast.u64("seq")?];
+                    let numbers = [
+                        fast.u64("session")?,
+                        fast.u64("branch")?,
+                        fast.u64("turn")?,
+                        fast.u64("seq")?,
+                    ];
                     entry.insert(Columns { numbers, time: fast.i64("time")? })
                 }
             };
-            let [session, turn, seq] =
+            let [session, branch, turn, seq] =
                 of_segment.numbers.each_ref().map(|column| column.first(doc.doc_id));
             let Some(session) = session.and_then(|number| self.sessions.get(&number)) else {
                 continue;
@@ -213,6 +220,7 @@ impl Engine {
             let time = of_segment.time.first(doc.doc_id).filter(|time| *time != UNKNOWN_TIME);
             hits.push(Hit {
                 session: *session,
+                branch: branch.unwrap_or_default(),
                 turn: turn.unwrap_or_default(),
                 seq: seq.unwrap_or_default(),
                 time: time.and_then(|time| Timestamp::from_microsecond(time).ok()),
@@ -317,7 +325,8 @@ fn ceil(time: Timestamp) -> i64 {
 
 /// The newer of two comes first; of one time, what was said later.
 fn newer(a: &Hit, b: &Hit) -> Ordering {
-    (b.time, b.seq).cmp(&(a.time, a.seq)).then_with(|| a.session.cmp(&b.session))
+    let by_place = || (a.session, a.branch).cmp(&(b.session, b.branch));
+    (b.time, b.seq).cmp(&(a.time, a.seq)).then_with(by_place)
 }
 
 /// Puts the same order on what the index has.
@@ -386,19 +395,42 @@ fn read_one(
     hits: &mut Vec<Hit>,
 ) -> Result<(), LayoutError> {
     let Some(reader) = open(sources, session)? else { return Ok(()) };
-    let mut time = session.summary.created.or(session.summary.updated);
-    let mut entries = reader.entries(reader.turns()?)?;
+    let begun = session.summary.created.or(session.summary.updated);
+    let mut seen = HashSet::new();
+    read_line(&*reader, (at, 0), 0, (query, begun), &mut seen, hits)?;
+    for (branch, strand) in (1..).zip(reader.strands()?).take(BRANCHES) {
+        let along = reader.along(&strand.id)?;
+        let from = strand.from.unwrap_or(0);
+        read_line(&*along, (at, branch), from, (query, begun), &mut seen, hits)?;
+    }
+    Ok(())
+}
+
+/// Looks through the main line of a session, or a branch of it from a turn on, for what no line before it has.
+fn read_line(
+    reader: &dyn Reader,
+    (session, branch): (usize, u64),
+    from: u64,
+    (query, begun): (&Query, Option<Timestamp>),
+    seen: &mut HashSet<String>,
+    hits: &mut Vec<Hit>,
+) -> Result<(), LayoutError> {
+    let mut time = begun;
+    let mut entries = reader.entries(from..=u64::MAX)?;
     while let Some(entry) = entries.next() {
         drop(entries.take_findings());
         let entry = entry?;
         time = entry.time.or(time);
+        if !seen.insert(entry.id.clone()) && branch > 0 {
+            continue;
+        }
         let at_time = time.map(Timestamp::as_microsecond);
         let since = query.since.is_none_or(|since| at_time.is_some_and(|time| time >= ceil(since)));
         let until = query.until.is_none_or(|until| at_time.is_some_and(|time| time < ceil(until)));
         if since && until && is_meant(query, &entry) {
             let (turn, seq) = (entry.turn, entry.seq);
             let time = at_time.and_then(|time| Timestamp::from_microsecond(time).ok());
-            hits.push(Hit { session: at, turn, seq, time, score: 0.0 });
+            hits.push(Hit { session, branch, turn, seq, time, score: 0.0 });
         }
     }
     Ok(())
@@ -414,8 +446,23 @@ pub(crate) fn open(
     layout.open(&source.store, &session.summary.place).map(Some)
 }
 
+/// The branch in which a hit is, if it is in one.
+pub(crate) fn branch(reader: &dyn Reader, hit: &Hit) -> Result<Option<String>, LayoutError> {
+    let Some(number) = hit.branch.checked_sub(1) else { return Ok(None) };
+    let strand = reader.strands()?.into_iter().nth(usize::try_from(number).unwrap_or(usize::MAX));
+    Ok(strand.map(|strand| strand.id))
+}
+
 /// The entry of a hit, if it is still there.
 pub(crate) fn entry(reader: &dyn Reader, hit: &Hit) -> Result<Option<Entry>, LayoutError> {
+    if hit.branch == 0 {
+        return entry_of(reader, hit);
+    }
+    let Some(branch) = branch(reader, hit)? else { return Ok(None) };
+    entry_of(&*reader.along(&branch)?, hit)
+}
+
+fn entry_of(reader: &dyn Reader, hit: &Hit) -> Result<Option<Entry>, LayoutError> {
     let all = reader.turns()?;
     if hit.turn > *all.end() {
         return Ok(None);

@@ -10,9 +10,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use everturn::layout::Reader;
 use everturn::names::FilePath;
 use everturn::store::Store;
-use everturn::view::Entry;
+use everturn::view::{Entry, Strand};
 use tantivy::{IndexWriter, Term};
 
 use self::merging::Merging;
@@ -37,6 +38,9 @@ const COMMIT: u64 = 384 << 20;
 
 /// The sizes of sessions that are read one after the other: all of one size before the larger ones.
 const SIZES: [u64; 3] = [1 << 20, 16 << 20, 128 << 20];
+
+/// How many branches of a session are read; to find each of them costs as much as there are.
+pub(crate) const BRANCHES: usize = 256;
 
 /// How many bytes at the end of a file tell whether it has only grown.
 const TAIL: u64 = 4096;
@@ -290,8 +294,10 @@ impl Work<'_> {
         // Asking for the last turn first would read some logs twice.
         let entries = reader.entries(row.turn..=u64::MAX);
         let mut entries = entries.map_err(|_| Failure::Session(0))?;
-        let mut time = summary.created.or(summary.updated);
-        let (mut bytes, mut told) = (0, 0);
+        let begun = summary.created.or(summary.updated);
+        let (mut time, mut bytes, mut told) = (begun, 0, 0);
+        let strands = reader.strands().map_err(|_| Failure::Session(0))?;
+        let mut seen = HashSet::new();
         while let Some(entry) = entries.next() {
             // Findings are what `check` and `show` tell; they must not pile up here.
             drop(entries.take_findings());
@@ -300,7 +306,11 @@ impl Work<'_> {
                 continue;
             }
             time = entry.time.or(time);
-            self.entry(&entry, row, time)?;
+            self.entry(&entry, (row.number, 0), time)?;
+            (row.turn, row.seq) = (entry.turn, entry.seq);
+            if !strands.is_empty() {
+                seen.insert(sum(entry.id.as_bytes()));
+            }
             bytes += entry.text.len() as u64;
             if bytes - told > 1 << 20 {
                 told = bytes;
@@ -311,23 +321,51 @@ impl Work<'_> {
                 self.commit().map_err(Failure::Catalog)?;
             }
         }
+        drop(entries);
+        Ok(bytes + self.branches((&*reader, &strands), row.number, begun, &mut seen)?)
+    }
+
+    /// Adds what is said in the branches of a session and not in its main line; returns how many bytes of text that is.
+    fn branches(
+        &mut self,
+        (reader, strands): (&dyn Reader, &[Strand]),
+        number: u64,
+        begun: Option<jiff::Timestamp>,
+        seen: &mut HashSet<u64>,
+    ) -> Result<u64, Failure> {
+        let mut bytes = 0;
+        for (branch, strand) in (1..).zip(strands).take(BRANCHES) {
+            let failed = |_| Failure::Session(bytes);
+            let along = reader.along(&strand.id).map_err(failed)?;
+            let mut entries = along.entries(strand.from.unwrap_or(0)..=u64::MAX).map_err(failed)?;
+            let mut time = begun;
+            while let Some(entry) = entries.next() {
+                drop(entries.take_findings());
+                let entry = entry.map_err(|_| Failure::Session(bytes))?;
+                time = entry.time.or(time);
+                // Where a branch leaves the main line, and where it says again what was said, it adds nothing.
+                if seen.insert(sum(entry.id.as_bytes())) {
+                    self.entry(&entry, (number, branch), time)?;
+                    bytes += entry.text.len() as u64;
+                }
+            }
+        }
         Ok(bytes)
     }
 
     fn entry(
         &mut self,
         entry: &Entry,
-        row: &mut Row,
+        (number, branch): (u64, u64),
         time: Option<jiff::Timestamp>,
     ) -> Result<(), Failure> {
         let index = |error: tantivy::TantivyError| Failure::Catalog(error.into());
         for text in pieces(&entry.text) {
-            let what = (row.number, entry, time);
+            let what = (number, branch, entry, time);
             let piece = Piece::new(&self.opened.fields, what, text, &self.room);
             self.writer.add_document(piece).map_err(index)?;
         }
         self.uncommitted += entry.text.len() as u64;
-        (row.turn, row.seq) = (entry.turn, entry.seq);
         Ok(())
     }
 

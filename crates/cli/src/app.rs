@@ -14,14 +14,14 @@ use crate::output::{self, Output};
 use crate::overview;
 
 /// Runs the command that `words` ask for and reports what goes wrong on the way.
-pub(crate) fn run(words: Vec<OsString>) -> Exit {
-    output::choose_colour(args::early_colour(&words));
-    match completing::answer(&words) {
+pub(crate) fn run(words: &[OsString]) -> Exit {
+    output::choose_colour(args::early_colour(words));
+    match completing::answer(words) {
         Ok(true) => return Exit::Fine,
         Ok(false) => {}
         Err(error) => return report(&error),
     }
-    match Arguments::try_parse_from(&words) {
+    match Arguments::try_parse_from(words) {
         Ok(arguments) => finish(execute(arguments)),
         Err(answer) => {
             let exit = finish(print_answer(&answer));

@@ -248,15 +248,15 @@ impl Browser {
     /// The end of a session, or an entry of it and what comes after.
     fn preview(&mut self, session: usize, at: Option<At>) -> Result<Vec<Line>, String> {
         let reader = self.reader(session)?;
-        let last = *reader.turns().map_err(words)?.end();
+        let last = *reader.turns().map_err(|error| words(&error))?.end();
         let from = match at {
             Some(at) => at.turn,
             None => last.saturating_sub(PREVIEWED as u64 - 1).max(1),
         };
         let mut shown: VecDeque<Entry> = VecDeque::new();
-        let mut entries = reader.entries(from..=last.max(from)).map_err(words)?;
+        let mut entries = reader.entries(from..=last.max(from)).map_err(|error| words(&error))?;
         while let Some(entry) = entries.next() {
-            let entry = entry.map_err(words)?;
+            let entry = entry.map_err(|error| words(&error))?;
             if at.is_some_and(|at| entry.seq < at.seq) || !is_shown(&entry, at) {
                 continue;
             }
@@ -280,16 +280,16 @@ impl Browser {
     /// The part of a session in which something stands, and how far to go there.
     fn page(&mut self, session: usize, to: Target) -> Result<(Page, Scroll), String> {
         let reader = self.reader(session)?;
-        let last = (*reader.turns().map_err(words)?.end()).max(1);
+        let last = (*reader.turns().map_err(|error| words(&error))?.end()).max(1);
         let (turns, found) = match to {
             Target::Start => (1..=PAGE.min(last), None),
             Target::End => (last.saturating_sub(PAGE - 1).max(1)..=last, None),
             Target::Entry { at, .. } => (around(at.turn, last), Some(at)),
         };
         let mut all = Vec::new();
-        let mut entries = reader.entries(turns.clone()).map_err(words)?;
+        let mut entries = reader.entries(turns.clone()).map_err(|error| words(&error))?;
         while let Some(entry) = entries.next() {
-            let entry = entry.map_err(words)?;
+            let entry = entry.map_err(|error| words(&error))?;
             if is_shown(&entry, found) {
                 all.extend(lines(&entry, None));
             }
@@ -333,7 +333,8 @@ impl Browser {
     /// Hits as rows. Each session is opened once, and read once: some find an entry only by what stands before it.
     fn hits(&mut self, hits: &[Hit], query: &Query) -> Vec<Row> {
         let mut places: BTreeMap<usize, HashMap<u64, usize>> = BTreeMap::new();
-        for (place, hit) in hits.iter().enumerate() {
+        // A session is opened along its main line, so what only its branches say is left to `search`.
+        for (place, hit) in hits.iter().enumerate().filter(|(_, hit)| hit.branch == 0) {
             places.entry(hit.session).or_default().insert(hit.seq, place);
         }
         let mut rows: BTreeMap<usize, Row> = BTreeMap::new();
@@ -429,7 +430,7 @@ fn lines(entry: &Entry, excerpt: Option<usize>) -> [Line; 2] {
 }
 
 /// What is wrong with a session, in words.
-fn words(error: LayoutError) -> String {
+fn words(error: &LayoutError) -> String {
     error.to_string()
 }
 

@@ -36,5 +36,5 @@ mod target;
 mod turns;
 
 fn main() -> std::process::ExitCode {
-    panics::guard(|| app::run(std::env::args_os().collect())).into()
+    panics::guard(|| app::run(&std::env::args_os().collect::<Vec<_>>())).into()
 }

@@ -94,7 +94,7 @@ pub(crate) struct Piece {
 impl Piece {
     pub(crate) fn new(
         fields: &Fields,
-        (number, entry, time): (u64, &Entry, Option<Timestamp>),
+        (number, branch, entry, time): (u64, u64, &Entry, Option<Timestamp>),
         text: &str,
         room: &Room,
     ) -> Piece {
@@ -104,6 +104,7 @@ impl Piece {
             (fields.speaker, OwnedValue::Str(entry.speaker.clone())),
             (fields.kind, OwnedValue::Str(entry.kind.as_str().to_lowercase())),
             (fields.session, OwnedValue::U64(number)),
+            (fields.branch, OwnedValue::U64(branch)),
             (fields.turn, OwnedValue::U64(entry.turn)),
             (fields.seq, OwnedValue::U64(entry.seq)),
             (fields.time, OwnedValue::I64(time)),

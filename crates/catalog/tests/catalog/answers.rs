@@ -1,8 +1,8 @@
 //! What is found, and how it is ordered, in sessions of every layout.
 
-use everturn_catalog::{Catalog, Detail, Query, Sort};
+use everturn_catalog::{Catalog, Detail, Query, Sort, Source, branch, entry, open};
 
-use crate::support::{LAYOUTS, World, at, later, shown};
+use crate::support::{LAYOUTS, World, at, later, named, shown};
 
 #[test]
 fn every_layout_is_found_by_what_was_said_in_it() {
@@ -123,6 +123,46 @@ fn kinds_are_compared_without_case() {
     world.session("codelia", "tale", &["The dragon sleeps."]);
     world.check("kind:USER", &["tale 1: The dragon sleeps."]);
     world.check("dragon -kind:User", &[]);
+}
+
+#[test]
+fn what_only_a_branch_says_is_found_in_it_and_the_rest_once() {
+    let world = World::new();
+    let dir = world.root().join("projects/-srv-app");
+    std::fs::create_dir_all(&dir).unwrap();
+    let line = |(id, parent): (&str, &str), second: u64, text: &str| {
+        let message = format!(r#"{{"role":"user","content":"{text}"}}"#);
+        let time = format!("2026-01-01T10:00:0{second}Z");
+        format!(
+            r#"{{"type":"user","uuid":"{id}","parentUuid":{parent},"sessionId":"3f0c9a52-6b1e-4c58-9d3a-0e7a11223344","timestamp":"{time}","message":{message}}}"#
+        )
+    };
+    let lines = [
+        line(("u1", "null"), 1, "Begin."),
+        line(("u2", "\"u1\""), 2, "Go left."),
+        line(("u3", "\"u1\""), 3, "Go right."),
+    ];
+    let file = dir.join("3f0c9a52-6b1e-4c58-9d3a-0e7a11223344.jsonl");
+    std::fs::write(file, lines.join("\n") + "\n").unwrap();
+    let store = std::sync::Arc::clone(&world.store);
+    let sources = [Source::new(&world.root(), store, vec![named("claude-code")])];
+    for mut catalog in [world.catalog(), Catalog::new(None)] {
+        let sessions = catalog.sessions(&sources, Detail::All, later());
+        catalog.update(&sources, &sessions, later(), &mut |_| {});
+        let mut ask = |text: &str| -> Vec<String> {
+            let query = Query::parse(text, at(0)).unwrap();
+            let found = catalog.search(&sources, &sessions, &query, (10, Sort::Date));
+            let hit = |hit: &everturn_catalog::Hit| {
+                let reader = open(&sources, &sessions.sessions[hit.session]).unwrap().unwrap();
+                let text = entry(&*reader, hit).unwrap().unwrap().text;
+                format!("{:?} {text}", branch(&*reader, hit).unwrap())
+            };
+            found.hits.iter().map(hit).collect()
+        };
+        assert_eq!(ask("left"), ["Some(\"u2\") Go left."]);
+        assert_eq!(ask("begin"), ["None Begin."]);
+        assert_eq!(ask("go"), ["None Go right.", "Some(\"u2\") Go left."]);
+    }
 }
 
 #[test]

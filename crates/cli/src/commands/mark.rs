@@ -204,13 +204,13 @@ fn remove(args: &Remove, context: &mut Context) -> Result<Exit, Stop> {
     let reader = found.layout.open(&store, &found.place);
     let marks = reader.and_then(|reader| reader.marks());
     let marks = marks.map_err(|error| found.failed(error))?;
-    let id = meant(&marks, &args.mark).or_else(|missing| {
+    let id = meant(&marks, &args.mark).map_err(|missing| {
         // Where there can be no marks, that is what is wrong.
         match found.layout.remove_mark(&store, &found.place, &args.mark, settings::now()) {
             Err(error @ (LayoutError::NotOffered { .. } | LayoutError::OnlyRead { .. })) => {
-                Err(found.failed(error))
+                found.failed(error)
             }
-            _ => Err(missing),
+            _ => missing,
         }
     })?;
     let mark = found.layout.remove_mark(&store, &found.place, &id, settings::now());

@@ -6,7 +6,9 @@ use std::num::NonZeroUsize;
 use clap::ValueEnum;
 use everturn::layout::Reader;
 use everturn::view::Entry;
-use everturn_catalog::{Detail, Found, Hit, Query, Session, Sessions, Snippet, Sort, entry, open};
+use everturn_catalog::{
+    Detail, Found, Hit, Query, Session, Sessions, Snippet, Sort, branch, entry, open,
+};
 
 use super::Context;
 use crate::catalog::{Collection, Names, date};
@@ -101,6 +103,8 @@ fn update(collection: &mut Collection, sessions: &Sessions) {
 /// What is printed about a hit.
 struct Printed<'a> {
     reference: String,
+    /// The branch of the session that has it, if its main line does not.
+    branch: Option<String>,
     session: &'a Session,
     hit: &'a Hit,
     entry: Entry,
@@ -108,7 +112,7 @@ struct Printed<'a> {
 }
 
 fn json(printed: &Printed<'_>, collection: &Collection) -> String {
-    let Printed { reference, session, hit, entry, snippet } = printed;
+    let Printed { reference, branch, session, hit, entry, snippet } = printed;
     let characters = |byte: usize| snippet.text.get(..byte).unwrap_or_default().chars().count();
     let highlights = snippet.highlights.iter();
     let highlights: Vec<String> = highlights
@@ -129,13 +133,18 @@ fn json(printed: &Printed<'_>, collection: &Collection) -> String {
         .raw("score", &format!("{:.3}", hit.score))
         .text("snippet", &snippet.text)
         .raw("highlights", &format!("[{}]", highlights.join(",")));
-    object.close()
+    match branch {
+        Some(branch) => object.text("branch", branch).close(),
+        None => object.close(),
+    }
 }
 
 /// A hit for people: where it is, and the words around what was found.
 fn text(printed: &Printed<'_>, colour: bool) -> String {
-    let Printed { reference, session, entry, snippet, .. } = printed;
-    let mut heading = format!("{reference}  {}  {}", session.summary.layout, entry.speaker);
+    let Printed { reference, branch, session, entry, snippet, .. } = printed;
+    let along = branch.as_ref().map_or_else(String::new, |branch| format!(" --branch {branch}"));
+    let layout = session.summary.layout;
+    let mut heading = format!("{reference}{along}  {layout}  {}", entry.speaker);
     if let Some(time) = entry.time {
         heading.push_str(&format!("  {time}"));
     }
@@ -174,13 +183,14 @@ fn print(
             // A session that went away since is one hit less.
             open(&collection.sources, session).ok().flatten()
         });
-        let Some(Ok(Some(entry))) = reader.as_deref().map(|reader| entry(reader, hit)) else {
+        let found = reader.as_deref().map(|reader| (entry(reader, hit), branch(reader, hit)));
+        let Some((Ok(Some(entry)), Ok(branch))) = found else {
             vanished += 1;
             continue;
         };
         let snippet = Snippet::of(&entry.text, query, WIDTH);
         let reference = format!("{}#{}", names.of(session, collection), entry.turn);
-        let printed = Printed { reference, session, hit, entry, snippet };
+        let printed = Printed { reference, branch, session, hit, entry, snippet };
         match context.json {
             true => writeln!(context.out, "{}", json(&printed, collection))?,
             false => writeln!(context.out, "{}", text(&printed, colour))?,
