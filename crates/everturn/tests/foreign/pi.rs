@@ -164,10 +164,10 @@ fn long_files_have_their_parent_and_their_project() {
         "cwd": "/srv/app", "parentSession": "/home/x/2026_before.jsonl"});
     let long = json!({"type": "message", "id": "a1", "parentId": null, "timestamp": "2026-01-01T10:00:00Z",
         "message": {"role": "user", "content": "x".repeat(200_000)}});
-    let bytes = crate::support::lines(&[header, long]);
-    let store = crate::support::store(&[("sessions/p/2026_s.jsonl", &bytes)]);
-    let layout = crate::support::layout("pi");
-    let place = crate::support::only(layout, &store);
+    let bytes = lines(&[header, long]);
+    let store = store(&[("sessions/p/2026_s.jsonl", &bytes)]);
+    let layout = layout("pi");
+    let place = only(layout, &store);
     assert_eq!(layout.summary(&store, &place).unwrap().parent.as_deref(), Some("before"));
     assert_eq!(layout.project(&store, &place).unwrap().as_deref(), Some("/srv/app"));
 }

@@ -10,7 +10,7 @@ fn stored(delta: Delta, state: &mut State) -> Option<Vec<Change>> {
     let mut group = Group { scope: Scope::Player, deltas: vec![delta] };
     state.apply(&mut group).ok()?;
     let id = "s-1-1".to_owned();
-    let change = Change { id, turn: 1, event: None, time: Some(1), group };
+    let change = Change { id, turn: 1, event: None, time: Some(1), group, extra: Vec::new() };
     let mut lines = String::new();
     change.write(Form::Program, "", &mut lines);
     Some(lines.lines().map(|line| Change::parse(&Slice::whole(line)).unwrap()).collect())
