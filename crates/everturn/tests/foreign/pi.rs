@@ -3,7 +3,9 @@
 use everturn::layout::Reader;
 use serde_json::{Value, json};
 
-use crate::support::{codes, counts, layout, lines, open, reached, sorted, store, strands, told};
+use crate::support::{
+    codes, counts, layout, lines, only, open, reached, sorted, store, strands, told,
+};
 
 const FILE: &str = "sessions/--srv-app--/2026-01-01T10-00-00-000Z_aaaa-bbbb.jsonl";
 

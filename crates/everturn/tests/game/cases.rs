@@ -180,7 +180,7 @@ fn lost_turn() -> Case {
 
 /// Turns, snapshots, scenes, and turns that are taken back.
 pub(crate) fn turns() -> Vec<Case> {
-    vec![
+    let mut cases = vec![
         Case {
             name: "append with rotation",
             prepare: |store| drop(played(store, NAME, 98)),
@@ -209,6 +209,27 @@ pub(crate) fn turns() -> Vec<Case> {
             several: false,
             turn: None,
         },
+        Case {
+            name: "undo",
+            prepare: scene,
+            operate: |store, acknowledged| {
+                let mut game = open(store)?;
+                game.undo(2, at(9))?;
+                acknowledged.set(1);
+                game.close(at(9))
+            },
+            states: 3,
+            several: true,
+            turn: None,
+        },
+    ];
+    cases.extend(scenes());
+    cases
+}
+
+/// Scenes that begin and end.
+fn scenes() -> Vec<Case> {
+    vec![
         Case {
             name: "scene start",
             prepare: scene,
@@ -244,19 +265,6 @@ pub(crate) fn turns() -> Vec<Case> {
                 let mut game = open(store)?;
                 game.end_scene(&SceneEnd::default(), at(9))?;
                 game.release()
-            },
-            states: 3,
-            several: true,
-            turn: None,
-        },
-        Case {
-            name: "undo",
-            prepare: scene,
-            operate: |store, acknowledged| {
-                let mut game = open(store)?;
-                game.undo(2, at(9))?;
-                acknowledged.set(1);
-                game.close(at(9))
             },
             states: 3,
             several: true,

@@ -18,7 +18,7 @@ fn stored(delta: Delta, state: &mut State) -> Option<Vec<Change>> {
 
 /// What is read leads from the state before to the same state, and back.
 #[track_caller]
-fn check(before: &str, delta: Delta) {
+fn check(before: &str, delta: &Delta) {
     let state = State { player: tree(before), ..State::empty() };
     let (mut there, mut again) = (state.clone(), state.clone());
     let Some(changes) = stored(delta.clone(), &mut there) else { return };
@@ -44,13 +44,13 @@ fn whatever_is_stored_in_the_form_of_the_program_can_be_taken_back() {
     for state in states {
         for path in paths {
             let path = || Path::array(path.split('.'));
-            check(state, Delta::delete(path()));
+            check(state, &Delta::delete(path()));
             for value in values {
                 let value = || tree(value);
-                check(state, Delta::set(path(), value()));
-                check(state, Delta::push(path(), value()));
-                check(state, Delta::pull(path(), value()));
-                check(state, Delta::increment(path(), value()));
+                check(state, &Delta::set(path(), value()));
+                check(state, &Delta::push(path(), value()));
+                check(state, &Delta::pull(path(), value()));
+                check(state, &Delta::increment(path(), value()));
             }
         }
     }
