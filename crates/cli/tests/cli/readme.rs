@@ -7,11 +7,15 @@ use crate::everturn::run;
 
 const README: &str = include_str!("../../../../README.md");
 
-/// The commands of all `console` blocks, each with what it is said to print.
-fn examples() -> Vec<(String, String)> {
+/// The commands of the `console` blocks of each part, each with what it is said to print.
+fn examples() -> Vec<Vec<(String, String)>> {
+    README.split("\n## ").map(examples_of).collect()
+}
+
+fn examples_of(part: &str) -> Vec<(String, String)> {
     let mut examples: Vec<(String, String)> = Vec::new();
     let mut inside = false;
-    let mut lines = README.lines();
+    let mut lines = part.lines();
     while let Some(line) = lines.next() {
         match (inside, line.strip_prefix("$ ")) {
             (false, _) => inside = line == "```console",
@@ -35,9 +39,14 @@ fn examples() -> Vec<(String, String)> {
 
 #[test]
 fn the_examples_print_what_the_readme_says() {
+    let parts = examples();
+    assert!(parts.iter().flatten().count() > 10, "{parts:?}");
+    parts.into_iter().for_each(run_all);
+}
+
+/// Runs the examples of one part, in a directory of their own.
+fn run_all(examples: Vec<(String, String)>) {
     let dir = tempfile::tempdir().unwrap();
-    let examples = examples();
-    assert!(examples.len() > 10, "{examples:?}");
     let binary = Path::new(env!("CARGO_BIN_EXE_everturn"));
     let path = format!("{}:/usr/bin:/bin", binary.parent().unwrap().display());
     for (command, printed) in examples {

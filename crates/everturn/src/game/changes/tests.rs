@@ -1,3 +1,5 @@
+//! Changes in the form of the program: what is stored is read as it was, and can be taken back.
+
 use super::*;
 use crate::game::state::State;
 
