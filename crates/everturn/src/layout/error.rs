@@ -85,6 +85,22 @@ impl LayoutError {
         LayoutError::Request { what: what.into() }
     }
 
+    /// Fails unless the present state is asked for, of a session that keeps no other.
+    pub(crate) fn unless_present(
+        layout: &'static str,
+        turn: Option<u64>,
+        last: u64,
+    ) -> Result<(), LayoutError> {
+        match turn {
+            Some(turn) if turn > last => Err(LayoutError::NoTurn { turn, first: 0, last }),
+            Some(turn) if turn < last => {
+                let what = "states of the past: only the present one is kept";
+                Err(LayoutError::NotOffered { layout, what })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Stored data cannot be used as they are.
     pub(crate) fn damaged(what: impl Into<String>) -> LayoutError {
         LayoutError::Damaged { what: what.into() }

@@ -82,14 +82,7 @@ impl Reader for SessionReader {
 
     fn state(&self, turn: Option<u64>) -> Result<State, LayoutError> {
         let last = self.last()?;
-        match turn {
-            Some(turn) if turn > last => return Err(LayoutError::NoTurn { turn, first: 0, last }),
-            Some(turn) if turn < last => {
-                let what = "states of the past: only the present one is kept";
-                return Err(LayoutError::NotOffered { layout: NAME, what });
-            }
-            _ => {}
-        }
+        LayoutError::unless_present(NAME, turn, last)?;
         let meta = self.session.row.as_ref().and_then(|row| row.meta_json.clone());
         let meta = meta.and_then(|meta| Tree::parse(meta).ok()).unwrap_or_else(Tree::object);
         let scopes = vec![(SCOPE.to_owned(), meta)];

@@ -62,15 +62,8 @@ impl Reader for SessionReader {
 
     fn state(&self, turn: Option<u64>) -> Result<State, LayoutError> {
         let last = self.session.count()?.0;
-        match turn {
-            Some(turn) if turn > last => return Err(LayoutError::NoTurn { turn, first: 0, last }),
-            // What a session says about itself is written over, so nobody knows what it said then.
-            Some(turn) if turn < last => {
-                let what = "states of the past: only the present one is kept";
-                return Err(LayoutError::NotOffered { layout: NAME, what });
-            }
-            _ => {}
-        }
+        // What a session says about itself is written over, so nobody knows what it said before.
+        LayoutError::unless_present(NAME, turn, last)?;
         let values = self.session.meta().map(|meta| Value::Object(meta.values().clone()));
         let tree = values.and_then(|values| Tree::from_value(&values).ok());
         let scopes = vec![(SCOPE.to_owned(), tree.unwrap_or_else(Tree::object))];
