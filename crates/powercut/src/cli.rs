@@ -1,0 +1,235 @@
+//! The command line, and the rounds of a run.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::{self, Write};
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+
+use crate::bench::Bench;
+use crate::error::{PowercutError, cannot};
+use crate::everturn::Everturn;
+use crate::filesystem::{self, FileSystem};
+use crate::machine::{self, WorkingDirectory};
+use crate::recording::Recording;
+use crate::report::{self, Tally};
+use crate::round::Round;
+use crate::saved;
+
+/// Cut the power under real everturn processes on real file systems, and compare with what was acknowledged
+///
+/// Needs root, FUSE and loop devices. Ends with status 0 if nothing was lost, 1 if something was, 77 if this
+/// machine cannot run it.
+#[derive(Debug, Parser)]
+#[command(name = "everturn-powercut", version)]
+pub(crate) struct Cli {
+    /// The binary under test
+    #[arg(long, value_name = "PATH", default_value = "target/release/everturn")]
+    everturn: PathBuf,
+
+    /// How many points to cut at, over all file systems
+    #[arg(long, value_name = "N", default_value = "2000")]
+    points: NonZero<usize>,
+
+    /// Decides everything that is left to chance, except when processes run
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// The file systems: ext4, ext4-noda, ext4-journal, xfs, btrfs
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    fs: Vec<String>,
+
+    /// How long each recording lasts
+    #[arg(long, value_name = "SECONDS", default_value_t = 6)]
+    seconds: u64,
+
+    /// How many rounds go on at the same time
+    #[arg(long, value_name = "N", default_value = "2")]
+    jobs: NonZero<usize>,
+
+    /// Where recordings of rounds with failures go
+    #[arg(long, value_name = "DIR", default_value = "target/powercut")]
+    save: PathBuf,
+
+    /// Save every recording
+    #[arg(long)]
+    keep: bool,
+
+    /// Cut a recording that was saved
+    #[arg(long, value_name = "FILE")]
+    recording: Option<PathBuf>,
+
+    /// Cut at one point only; with --recording, the same as when it was saved
+    #[arg(long, value_name = "FS:POINT")]
+    only: Option<String>,
+}
+
+/// A round has at most so many points: a recording has only so many different places.
+const POINTS_PER_ROUND: usize = 200;
+
+/// How many failures are told of each round.
+const MOST_LINES: usize = 12;
+
+/// A round that is still to be done.
+struct Job {
+    system: &'static FileSystem,
+    number: usize,
+    points: usize,
+    seed: u64,
+    recording: Option<Recording>,
+}
+
+/// What all rounds share.
+struct Shared<'a> {
+    binary: PathBuf,
+    work: &'a Path,
+    interrupted: &'a AtomicBool,
+    only: Option<usize>,
+    started: Instant,
+}
+
+impl Cli {
+    /// Does what was asked; whether everything was there.
+    pub(crate) fn execute(&self, out: &mut dyn Write) -> Result<bool, PowercutError> {
+        let (only_system, only) = self.only()?;
+        let (systems, jobs) = self.jobs(only_system)?;
+        machine::require(&systems)?;
+        machine::clear_leftovers(&mut io::stderr())?;
+        let binary = fs::canonicalize(&self.everturn)
+            .map_err(cannot(format!("find the binary {}", self.everturn.display())))?;
+        let interrupted = Arc::new(AtomicBool::new(false));
+        for signal in
+            [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP]
+        {
+            signal_hook::flag::register(signal, Arc::clone(&interrupted))
+                .map_err(cannot("wait for signals"))?;
+        }
+        let work = WorkingDirectory::new()?;
+        let shared = Shared {
+            binary,
+            work: work.path(),
+            interrupted: &interrupted,
+            only,
+            started: Instant::now(),
+        };
+        let tallies = Mutex::new(systems.iter().map(|s| (s.name, Tally::default())).collect());
+        let queue = Mutex::new(jobs);
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..self.jobs.get())
+                .map(|_| scope.spawn(|| self.work(&shared, &queue, &tallies)))
+                .collect();
+            let died = || Err(PowercutError::Recording("a worker died".to_owned()));
+            workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(|_| died()))
+        })?;
+        let tallies: Vec<(&str, Tally)> =
+            tallies.into_inner().unwrap_or_else(PoisonError::into_inner);
+        report::print(out, &tallies).map_err(cannot("print the report"))?;
+        Ok(tallies.iter().all(|(_, tally)| tally.failed == 0 && tally.all() > 0))
+    }
+
+    fn only(&self) -> Result<(Option<String>, Option<usize>), PowercutError> {
+        let Some(only) = &self.only else { return Ok((None, None)) };
+        let wrong = || PowercutError::Usage(format!("--only {only}: not FS:POINT"));
+        let (system, point) = only.split_once(':').ok_or_else(wrong)?;
+        Ok((Some(system.to_owned()), Some(point.parse().map_err(|_| wrong())?)))
+    }
+
+    /// The file systems and the rounds on them.
+    fn jobs(
+        &self,
+        only: Option<String>,
+    ) -> Result<(Vec<&'static FileSystem>, VecDeque<Job>), PowercutError> {
+        if let Some(path) = &self.recording {
+            let (header, recording) = saved::load(path)?;
+            let systems = filesystem::choose(&[header.system])?;
+            let job = |system: &&'static FileSystem| Job {
+                system,
+                number: 0,
+                points: header.points,
+                seed: header.seed,
+                recording: None,
+            };
+            let mut jobs: VecDeque<Job> = systems.iter().map(job).collect();
+            if let Some(job) = jobs.front_mut() {
+                job.recording = Some(recording);
+            }
+            return Ok((systems, jobs));
+        }
+        let names = only.map_or_else(|| self.fs.clone(), |system| vec![system]);
+        let systems = filesystem::choose(&names)?;
+        let per_system = self.points.get().div_ceil(systems.len().max(1));
+        let rounds = per_system.div_ceil(POINTS_PER_ROUND);
+        let mut jobs = VecDeque::new();
+        for number in 0..rounds {
+            for (index, system) in systems.iter().enumerate() {
+                let points = (per_system - number * POINTS_PER_ROUND).min(POINTS_PER_ROUND);
+                let seed = self.seed.wrapping_mul(1000).wrapping_add((number * 10 + index) as u64);
+                jobs.push_back(Job { system, number, points, seed, recording: None });
+            }
+        }
+        Ok((systems, jobs))
+    }
+
+    /// Takes rounds until there are none.
+    fn work(
+        &self,
+        shared: &Shared<'_>,
+        queue: &Mutex<VecDeque<Job>>,
+        tallies: &Mutex<Vec<(&'static str, Tally)>>,
+    ) -> Result<(), PowercutError> {
+        loop {
+            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            let Some(job) = next else { return Ok(()) };
+            let name = job.system.name;
+            let tally = self.round(shared, job)?;
+            let mut tallies = tallies.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((_, sum)) = tallies.iter_mut().find(|(system, _)| *system == name) {
+                sum.merge(&tally);
+            }
+        }
+    }
+
+    fn round(&self, shared: &Shared<'_>, job: Job) -> Result<Tally, PowercutError> {
+        let Job { system, number, points, seed, recording } = job;
+        let directory = shared.work.join(format!("{}-{number}", system.name));
+        let everturn = Everturn::new(&shared.binary, &directory.join("home"))?;
+        let bench = Bench::new(&directory, system)?;
+        let mut round = Round { bench, everturn: &everturn, seed, interrupted: shared.interrupted };
+        let was_saved = recording.is_some();
+        let recording = match recording {
+            Some(recording) => recording,
+            None => round.record(Duration::from_secs(self.seconds))?,
+        };
+        let mut tally = Tally::default();
+        round.cut(&recording, points, shared.only, &mut tally)?;
+        let acknowledged: usize =
+            recording.models.iter().map(|model| model.acknowledgements().len()).sum();
+        let mut text = format!(
+            "[{:>4}s] {} round {number}: {} records, {acknowledged} acknowledged, {} cuts, {} failed\n",
+            shared.started.elapsed().as_secs(),
+            system.name,
+            recording.records.len(),
+            tally.all(),
+            tally.failed
+        );
+        let path = self.save.join(format!("{}-{}.recording", system.name, seed));
+        let most = if was_saved { usize::MAX } else { MOST_LINES };
+        text.push_str(&tally.worst(system.name, most));
+        if !was_saved && (tally.failed > 0 || self.keep) {
+            saved::save(&path, system.name, seed, points, recording)?;
+            text.push_str(&format!(
+                "    again: everturn-powercut --recording {} --only {}:POINT\n",
+                path.display(),
+                system.name
+            ));
+        }
+        io::stderr().write_all(text.as_bytes()).map_err(cannot("report a round"))?;
+        Ok(tally)
+    }
+}

@@ -1,0 +1,105 @@
+//! The writers that run while the disk records. Each is a thread that drives real processes, writes down
+//! what was acknowledged, and kills some of the processes.
+
+pub(crate) mod files;
+pub(crate) mod lifecycle;
+pub(crate) mod session;
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fastrand::Rng;
+
+use crate::error::PowercutError;
+use crate::everturn::{Everturn, Outcome};
+use crate::recorder::Disk;
+
+/// How many of a hundred processes are killed.
+const KILLED: u8 = 25;
+
+/// How often a recovery that brought something back is noted again.
+const PREFERENCE: usize = 4;
+
+/// The positions before and after a recovery.
+pub(crate) type Window = (usize, usize);
+
+/// What all writers of a recording share.
+pub(crate) struct Stage<'a> {
+    /// The binary.
+    pub(crate) everturn: &'a Everturn,
+    /// The disk that records.
+    pub(crate) disk: &'a Disk,
+    /// Where it is mounted.
+    pub(crate) top: &'a Path,
+    /// Set when it is time to stop.
+    pub(crate) stop: &'a AtomicBool,
+    /// Where a recovery went on: between a kill and the end of the next process.
+    pub(crate) recoveries: &'a Mutex<Vec<Window>>,
+}
+
+impl Stage<'_> {
+    /// The position of the recording.
+    pub(crate) fn position(&self) -> usize {
+        self.disk.position()
+    }
+
+    /// Whether to go on.
+    pub(crate) fn goes_on(&self) -> bool {
+        !self.stop.load(Ordering::Relaxed)
+    }
+
+    /// A root, as an absolute path.
+    pub(crate) fn root(&self, name: &str) -> PathBuf {
+        self.top.join(name)
+    }
+
+    /// Runs a command on a root.
+    pub(crate) fn run(
+        &self,
+        root: &str,
+        arguments: &[String],
+        input: &str,
+    ) -> Result<Outcome, PowercutError> {
+        self.everturn.run(&self.arguments(root, arguments), input)
+    }
+
+    /// The arguments of a command on a root.
+    pub(crate) fn arguments(&self, root: &str, arguments: &[String]) -> Vec<String> {
+        let mut all = vec!["--root".to_owned(), self.root(root).display().to_string()];
+        all.extend_from_slice(arguments);
+        all
+    }
+
+    /// Notes a recovery again: it has brought back something that was never flushed, and a cut there
+    /// finds what a cut elsewhere does not.
+    pub(crate) fn prefer_recovery(&self, window: Window) {
+        let mut recoveries = self.recoveries.lock().unwrap_or_else(PoisonError::into_inner);
+        recoveries.extend([window; PREFERENCE]);
+    }
+
+    /// Lets a process recover what a killed one left, and notes when that was.
+    pub(crate) fn recover(
+        &self,
+        root: &str,
+        scope: &str,
+    ) -> Result<(Outcome, Window), PowercutError> {
+        let begun = self.position();
+        let outcome = self.everturn.recover(&self.root(root), scope)?;
+        let window = (begun, self.position());
+        self.recoveries.lock().unwrap_or_else(PoisonError::into_inner).push(window);
+        Ok((outcome, window))
+    }
+}
+
+/// A text: mostly short, sometimes longer than a page of the disk.
+pub(crate) fn filler(rng: &mut Rng) -> String {
+    let most = match rng.u8(..100) {
+        0..=49 => 40,
+        50..=79 => 600,
+        80..=96 => 3_000,
+        _ => 30_000,
+    };
+    "x".repeat(rng.usize(..most))
+}

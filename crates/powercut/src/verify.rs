@@ -1,0 +1,162 @@
+//! Compares a disk that has lost its power with what was acknowledged.
+//!
+//! [`Examination`] goes through four phases: readers before anything is written, recovery, the files after
+//! it, and one more item for each session. Each phase adds [`Problem`]s.
+
+mod files;
+mod lifecycle;
+mod roots;
+mod sessions;
+
+use std::path::{Path, PathBuf};
+
+use fastrand::Rng;
+
+use crate::error::PowercutError;
+use crate::everturn::{Everturn, Outcome};
+use crate::model::Model;
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Fault {
+    /// Something acknowledged is not there.
+    Lost,
+    /// Something is there in part, twice, or too early.
+    Half,
+    /// A reader did not tell what is there.
+    Reader,
+    /// A command failed, or a check found damage.
+    Other,
+}
+
+/// A difference between the disk and what was acknowledged.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    /// What is wrong.
+    pub(crate) fault: Fault,
+    /// In words.
+    pub(crate) text: String,
+}
+
+/// At one point some things are done for a few sessions or roots only, as a thousand points take long enough.
+const LIFECYCLES: usize = 1;
+const EXPORTS: usize = 2;
+const APPENDS: usize = 2;
+
+/// One look at a disk after a power cut.
+pub(crate) struct Examination<'a> {
+    everturn: &'a Everturn,
+    top: &'a Path,
+    position: usize,
+    models: Vec<&'a Model>,
+    /// The differences that were found.
+    pub(crate) problems: Vec<Problem>,
+    /// How many acknowledged commits were looked for.
+    pub(crate) acknowledged: usize,
+}
+
+impl<'a> Examination<'a> {
+    /// Looks at the disk mounted at `top`, which was cut at `position`.
+    pub(crate) fn new(
+        everturn: &'a Everturn,
+        top: &'a Path,
+        position: usize,
+        models: &'a [Model],
+        rng: &mut Rng,
+    ) -> Examination<'a> {
+        let (mut lives, mut models): (Vec<&Model>, Vec<&Model>) =
+            models.iter().partition(|model| matches!(model, Model::Lifecycle(_)));
+        rng.shuffle(&mut lives);
+        lives.truncate(LIFECYCLES);
+        rng.shuffle(&mut models);
+        models.append(&mut lives);
+        Examination { everturn, top, position, models, problems: Vec::new(), acknowledged: 0 }
+    }
+
+    /// What readers tell before anything is written.
+    pub(crate) fn read(&mut self) -> Result<(), PowercutError> {
+        let mut exports = 0..EXPORTS;
+        for model in self.models.clone() {
+            match model {
+                Model::Session(model) => self.read_session(model, exports.next().is_some())?,
+                Model::Lifecycle(model) => self.read_lifecycle(model),
+                // Plain files have no reader but the one that recovers.
+                Model::Files(_) => {}
+            }
+        }
+        for root in self.roots() {
+            self.list(&root)?;
+            self.search(&root)?;
+            self.check(&root, roots::WAITING, Fault::Reader)?;
+        }
+        Ok(())
+    }
+
+    /// Lets a writer recover each root. Another process may be cut in the middle of this.
+    pub(crate) fn recover(&mut self) -> Result<(), PowercutError> {
+        for root in self.roots() {
+            let outcome = self.everturn.recover(&self.path(&root), "zz")?;
+            if let Err(why) = outcome.success() {
+                self.add(Fault::Other, format!("recovery of {root}: {why}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is there after recovery.
+    pub(crate) fn compare(&mut self) -> Result<(), PowercutError> {
+        for model in self.models.clone() {
+            match model {
+                Model::Session(model) => self.compare_session(model)?,
+                Model::Files(model) => self.compare_files(model)?,
+                Model::Lifecycle(model) => self.compare_lifecycle(model)?,
+            }
+        }
+        for root in self.roots() {
+            self.check(&root, &[], Fault::Other)?;
+        }
+        Ok(())
+    }
+
+    /// Some sessions take one more item.
+    pub(crate) fn go_on(&mut self) -> Result<(), PowercutError> {
+        let is_session = |model: &&&Model| matches!(model, Model::Session(_));
+        let sessions: Vec<&Model> =
+            self.models.iter().filter(is_session).rev().take(APPENDS).copied().collect();
+        for model in sessions {
+            if let Model::Session(model) = model {
+                self.append(model)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, fault: Fault, text: impl Into<String>) {
+        self.problems.push(Problem { fault, text: text.into() });
+    }
+
+    /// The roots, each once.
+    fn roots(&self) -> Vec<String> {
+        let mut roots: Vec<String> = self
+            .models
+            .iter()
+            .map(|model| match model {
+                Model::Session(model) => model.root.clone(),
+                Model::Files(model) => model.root.clone(),
+                Model::Lifecycle(model) => model.root.clone(),
+            })
+            .collect();
+        roots.sort();
+        roots.dedup();
+        roots
+    }
+
+    fn path(&self, root: &str) -> PathBuf {
+        self.top.join(root)
+    }
+
+    fn run(&self, root: &str, arguments: &[&str], input: &str) -> Result<Outcome, PowercutError> {
+        let root = self.path(root).display().to_string();
+        self.everturn.run(&[&["--root", root.as_str()], arguments].concat(), input)
+    }
+}

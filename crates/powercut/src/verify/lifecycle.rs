@@ -1,0 +1,129 @@
+//! Roots in which sessions were made, forked, moved and thrown away.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::files::{differences, some};
+use super::{Examination, Fault};
+use crate::error::PowercutError;
+use crate::model::{Bounds, CommandRun, LifecycleModel};
+use crate::streams::lifecycle::listing;
+use crate::trees;
+
+/// How what was found stands to what may be there.
+enum Place {
+    /// It is what one of the commands left.
+    Known,
+    /// It lies between two commits of a command, and only what the command changes has changed.
+    Between,
+    /// It is neither.
+    Unknown,
+}
+
+impl Examination<'_> {
+    fn life_bounds(&self, model: &LifecycleModel) -> Bounds {
+        Bounds::at(self.position, model.commands.iter().map(|run| run.span))
+    }
+
+    /// `ls` and `show` before anything is written.
+    pub(super) fn read_lifecycle(&mut self, model: &LifecycleModel) {
+        let bounds = self.life_bounds(model);
+        let root = &model.root;
+        match listing(self.everturn, &self.path(root)) {
+            Err(why) => self.add(Fault::Reader, format!("{root}: {why}")),
+            Ok(found) => {
+                let place = place(model, bounds, &found, |run| &run.listing, |_| false);
+                if matches!(place, Place::Unknown) {
+                    let wanted = model.commands.get(bounds.least.saturating_sub(1));
+                    let text = format!(
+                        "{root}: ls and show tell {}, not {} ({})",
+                        told(&found),
+                        wanted.map_or_else(String::new, |run| told(&run.listing)),
+                        commands(model, bounds)
+                    );
+                    self.add(Fault::Reader, text);
+                }
+            }
+        }
+    }
+
+    /// The files after recovery.
+    pub(super) fn compare_lifecycle(
+        &mut self,
+        model: &LifecycleModel,
+    ) -> Result<(), PowercutError> {
+        let bounds = self.life_bounds(model);
+        self.acknowledged += bounds.least;
+        let found = trees::tree(&self.path(&model.root))?;
+        // The journal of a chat log is folded into its document by whichever process comes next.
+        let is_cache =
+            |path: &String| path.contains("/checkpoints/") || path.ends_with(".journal.jsonl");
+        let place = place(model, bounds, &found, |run| &run.tree, is_cache);
+        if matches!(place, Place::Unknown) {
+            let earlier = model.commands.iter().take(bounds.least.saturating_sub(1));
+            let fault = if earlier.into_iter().any(|run| run.tree == found) {
+                Fault::Lost
+            } else {
+                Fault::Half
+            };
+            let differences_at = |count: usize| {
+                let run = count.checked_sub(1).and_then(|index| model.commands.get(index));
+                run.map_or_else(String::new, |run| some(&differences(&run.tree, &found)))
+            };
+            let Bounds { least, most } = bounds;
+            let text = format!(
+                "{}: files differ from those after {least} commands: {}, and after {most}: {} ({})",
+                model.root,
+                differences_at(least),
+                differences_at(most),
+                commands(model, bounds)
+            );
+            self.add(fault, text);
+        }
+        Ok(())
+    }
+}
+
+/// Where `found` belongs among what the commands left.
+fn place<V: PartialEq>(
+    model: &LifecycleModel,
+    bounds: Bounds,
+    found: &BTreeMap<String, V>,
+    left: impl Fn(&CommandRun) -> &BTreeMap<String, V>,
+    is_cache: impl Fn(&String) -> bool,
+) -> Place {
+    let first = bounds.least.saturating_sub(1);
+    let possible: Vec<&CommandRun> = model.commands.iter().take(bounds.most).skip(first).collect();
+    if possible.iter().any(|run| left(run) == found) {
+        return Place::Known;
+    }
+    let is_staged = possible.iter().skip(1).any(|run| run.is_staged);
+    let names: BTreeSet<&String> =
+        possible.iter().flat_map(|run| left(run).keys()).chain(found.keys()).collect();
+    let is_kept = |name: &&String| {
+        let mut values = possible.iter().map(|run| left(run).get(*name));
+        let before = values.next().flatten();
+        let is_changed = values.any(|value| value != before);
+        is_changed || found.get(*name) == before || is_cache(name)
+    };
+    // A command in flight may make files that are gone when it has ended.
+    let is_new = |name: &&String| !possible.iter().any(|run| left(run).contains_key(*name));
+    if is_staged && names.iter().all(|name| is_kept(name) || is_new(name)) {
+        Place::Between
+    } else {
+        Place::Unknown
+    }
+}
+
+fn told(listing: &crate::model::Listing) -> String {
+    let sessions: Vec<String> = listing
+        .iter()
+        .map(|(id, session)| format!("{id} {} {}", session.status, session.turns))
+        .collect();
+    format!("[{}]", sessions.join(", "))
+}
+
+/// The commands that were going on.
+fn commands(model: &LifecycleModel, bounds: Bounds) -> String {
+    let runs = model.commands.iter().take(bounds.most).skip(bounds.least.saturating_sub(1));
+    runs.map(|run| run.arguments.join(" ")).collect::<Vec<String>>().join(" | ")
+}

@@ -1,0 +1,151 @@
+//! What is asked of a whole root: `ls`, `search`, `check`.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{Examination, Fault};
+use crate::error::PowercutError;
+use crate::formats;
+use crate::model::{Model, SessionModel};
+
+/// What `check` may find before recovery: that there is something to recover.
+pub(super) const WAITING: &[&str] = &["commits-waiting"];
+
+/// What `check` may find where another program saves documents.
+const CHANGED_BY_OTHERS: &str = "changed-by-others";
+
+impl<'a> Examination<'a> {
+    /// The sessions of a root that items were appended to, without those that another program has ruined.
+    fn sessions(&self, root: &str) -> Result<Vec<&'a SessionModel>, PowercutError> {
+        let mut sessions = Vec::new();
+        for model in &self.models {
+            if let Model::Session(model) = model
+                && model.root == root
+                && !self.is_excused(model)?
+            {
+                sessions.push(model);
+            }
+        }
+        Ok(sessions)
+    }
+
+    /// `ls` tells of each session, and of as many turns as there may be.
+    pub(super) fn list(&mut self, root: &str) -> Result<(), PowercutError> {
+        let sessions = self.sessions(root)?;
+        if sessions.is_empty() {
+            return Ok(());
+        }
+        let outcome = self.run(root, &["ls", "--json"], "")?;
+        let lines = match outcome.success().and_then(|()| outcome.lines()) {
+            Ok(lines) => lines,
+            Err(why) => {
+                self.add(Fault::Reader, format!("ls of {root}: {why}"));
+                return Ok(());
+            }
+        };
+        let turns: BTreeMap<&str, u64> = lines
+            .iter()
+            .filter_map(|line| Some((line.get("id")?.as_str()?, line.get("turns")?.as_u64()?)))
+            .collect();
+        for model in sessions {
+            let bounds = model.bounds(self.position);
+            let per_item = formats::by_name(&model.format).map_or(1, |f| f.messages_per_item());
+            let possible: Vec<u64> =
+                (bounds.least..=bounds.most).map(|count| (count * per_item) as u64).collect();
+            let listed = turns.get(model.id.as_str());
+            if !listed.is_some_and(|turns| possible.contains(turns)) {
+                let text = format!("ls: {} has {listed:?} turns, not {possible:?}", model.id);
+                self.add(Fault::Reader, text);
+            }
+        }
+        Ok(())
+    }
+
+    /// `search` finds the last acknowledged item of each session.
+    pub(super) fn search(&mut self, root: &str) -> Result<(), PowercutError> {
+        let mut expected = BTreeMap::new();
+        for model in self.sessions(root)? {
+            let least = model.bounds(self.position).least;
+            if let Some(word) = model.words(least).last() {
+                expected.insert(model.id.as_str(), word.as_str());
+            }
+        }
+        if expected.is_empty() {
+            return Ok(());
+        }
+        // Nothing may come from an index that was made before the cut.
+        self.everturn.forget()?;
+        let query = expected.values().copied().collect::<Vec<&str>>().join(" OR ");
+        let outcome = self.run(root, &["search", "--json", &query], "")?;
+        let found = match outcome.success().and_then(|()| outcome.lines()) {
+            Ok(lines) => lines,
+            Err(why) => {
+                self.add(Fault::Reader, format!("search in {root}: {why}"));
+                return Ok(());
+            }
+        };
+        for (id, word) in expected {
+            let names = |line: &Value| line.get("session").and_then(Value::as_str) == Some(id);
+            if !found.iter().any(names) {
+                self.add(Fault::Reader, format!("search: {word} of {id} is not found"));
+            }
+        }
+        Ok(())
+    }
+
+    /// `check` finds nothing but what is allowed.
+    pub(super) fn check(
+        &mut self,
+        root: &str,
+        allowed: &[&str],
+        fault: Fault,
+    ) -> Result<(), PowercutError> {
+        if self.has_excuse(root)? {
+            return Ok(());
+        }
+        let outcome = self.run(root, &["check", "--json"], "")?;
+        if outcome.code == Some(0) {
+            return Ok(());
+        }
+        let findings = outcome.lines().unwrap_or_default();
+        let is_shared = self.sessions(root)?.iter().any(|model| !model.foreign_saves.is_empty());
+        let text = |finding: &Value, key| {
+            finding.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let is_wrong = |finding: &&Value| {
+            let code = text(finding, "code");
+            text(finding, "severity") != "warning"
+                && !allowed.contains(&code.as_str())
+                && !(is_shared && code == CHANGED_BY_OTHERS)
+        };
+        let wrong: Vec<&Value> = findings.iter().filter(is_wrong).collect();
+        if outcome.code == Some(3) && wrong.is_empty() {
+            return Ok(());
+        }
+        let said: Vec<String> = wrong
+            .iter()
+            .take(3)
+            .map(|finding| {
+                let (code, file) = (text(finding, "code"), text(finding, "file"));
+                format!("{code} {file}: {}", text(finding, "message"))
+            })
+            .collect();
+        let code = outcome.code;
+        self.add(fault, format!("check of {root}: exit {code:?}, {}", said.join("; ")));
+        Ok(())
+    }
+
+    /// Whether another program has ruined a session of this root.
+    fn has_excuse(&self, root: &str) -> Result<bool, PowercutError> {
+        for model in &self.models {
+            if let Model::Session(model) = model
+                && model.root == root
+                && self.is_excused(model)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

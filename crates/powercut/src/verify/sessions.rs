@@ -1,0 +1,214 @@
+//! Sessions that items were appended to: `show`, `state`, `export`, and one more item.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::{Examination, Fault};
+use crate::error::PowercutError;
+use crate::everturn::Outcome;
+use crate::formats::{self, Format};
+use crate::model::SessionModel;
+use crate::streams::session::shown_words;
+use crate::trees;
+
+/// What a reader showed of a session.
+type Shown = Result<Vec<String>, String>;
+
+impl Examination<'_> {
+    fn format(model: &SessionModel) -> Result<&'static dyn Format, PowercutError> {
+        formats::by_name(&model.format)
+            .ok_or_else(|| PowercutError::Usage(format!("unknown format {}", model.format)))
+    }
+
+    /// All readers, before anything is written.
+    pub(super) fn read_session(
+        &mut self,
+        model: &SessionModel,
+        is_exported: bool,
+    ) -> Result<(), PowercutError> {
+        let format = Self::format(model)?;
+        if self.is_excused(model)? {
+            return self.stands_somewhere(model);
+        }
+        let shown = self.shown(model, format)?;
+        if let Some((_, why)) = self.judge(model, format, &shown) {
+            self.add(Fault::Reader, format!("show: {why}"));
+        }
+        if is_exported {
+            let exported = self.exported(model)?;
+            if let Some((_, why)) = self.judge(model, format, &exported) {
+                self.add(Fault::Reader, format!("export: {why}"));
+            }
+        }
+        if let Some(why) = self.wrong_state(model, format, &shown)? {
+            self.add(Fault::Reader, format!("state: {why}"));
+        }
+        Ok(())
+    }
+
+    /// After recovery.
+    pub(super) fn compare_session(&mut self, model: &SessionModel) -> Result<(), PowercutError> {
+        self.acknowledged += model.bounds(self.position).least;
+        let format = Self::format(model)?;
+        if self.is_excused(model)? {
+            return self.stands_somewhere(model);
+        }
+        let shown = self.shown(model, format)?;
+        if let Some((fault, why)) = self.judge(model, format, &shown) {
+            self.add(fault, why);
+        } else if let Some(why) = self.wrong_state(model, format, &shown)? {
+            self.add(Fault::Half, why);
+        }
+        Ok(())
+    }
+
+    /// One more item.
+    pub(super) fn append(&mut self, model: &SessionModel) -> Result<(), PowercutError> {
+        let format = Self::format(model)?;
+        if self.is_excused(model)? {
+            return Ok(());
+        }
+        let Ok(mut expected) = self.shown(model, format)? else {
+            // Said already.
+            return Ok(());
+        };
+        let per_item = format.messages_per_item();
+        let total = expected.len() + per_item;
+        let words: Vec<String> = (1..=per_item)
+            .map(|number| format!("{}n{}xafter", model.id, expected.len() + number))
+            .collect();
+        let line = format.line(&words, total, "after the cut");
+        let arguments = format.append_one(&model.id);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let outcome = self.run(&model.root, &arguments, &line)?;
+        if let Err(why) = outcome.success() {
+            self.add(Fault::Other, format!("append to {}: {why}", model.id));
+            return Ok(());
+        }
+        expected.extend(words);
+        let shown = self.shown(model, format)?;
+        if shown.as_ref() != Ok(&expected) {
+            let text = format!("{}: after one more item {}", model.id, summary(&shown));
+            self.add(Fault::Half, text);
+        } else if let Some(why) = self.wrong_state(model, format, &shown)? {
+            self.add(Fault::Half, format!("after one more item, {why}"));
+        }
+        Ok(())
+    }
+
+    fn shown(&self, model: &SessionModel, format: &dyn Format) -> Result<Shown, PowercutError> {
+        let outcome = self.run(&model.root, &["show", &model.id, "--json"], "")?;
+        Ok(outcome.success().and_then(|()| shown_words(format, &outcome.lines()?)))
+    }
+
+    fn exported(&self, model: &SessionModel) -> Result<Shown, PowercutError> {
+        let arguments = ["export", &model.id, "--format", "json"];
+        let outcome = self.run(&model.root, &arguments, "")?;
+        Ok(outcome.success().and_then(|()| exported_words(&outcome, &model.id)))
+    }
+
+    /// What is wrong with the items that were shown.
+    fn judge(
+        &self,
+        model: &SessionModel,
+        format: &dyn Format,
+        shown: &Shown,
+    ) -> Option<(Fault, String)> {
+        let bounds = model.bounds(self.position);
+        let id = &model.id;
+        let words = match shown {
+            Ok(words) => words,
+            Err(why) => return Some((Fault::Lost, format!("{id}: {why}"))),
+        };
+        let per_item = format.messages_per_item();
+        let count = words.len() / per_item;
+        let told = format!(
+            "{id}: {} messages, of which {} to {} may be there",
+            words.len(),
+            bounds.least * per_item,
+            bounds.most * per_item
+        );
+        if count < bounds.least {
+            return Some((Fault::Lost, told));
+        }
+        if count > bounds.most || words.len() % per_item != 0 {
+            return Some((Fault::Half, told));
+        }
+        let differs = words.iter().zip(model.words(count)).position(|(have, want)| have != want);
+        differs.map(|index| (Fault::Half, format!("{told}; message {} is another", index + 1)))
+    }
+
+    /// What is wrong with the state, given what was shown.
+    fn wrong_state(
+        &self,
+        model: &SessionModel,
+        format: &dyn Format,
+        shown: &Shown,
+    ) -> Result<Option<String>, PowercutError> {
+        let Ok(words) = shown else { return Ok(None) };
+        let outcome = self.run(&model.root, &["state", &model.id, "--json"], "")?;
+        let document = match outcome.success().and_then(|()| outcome.document()) {
+            Ok(document) => document,
+            Err(why) => return Ok(Some(format!("{}: {why}", model.id))),
+        };
+        let expected = words.len() as u64;
+        let turn = document.get("turn").and_then(Value::as_u64);
+        let counted = document.get("state").and_then(|state| format.messages_in_state(state));
+        let is_right = turn == Some(expected) && counted.is_none_or(|counted| counted == expected);
+        Ok((!is_right).then(|| {
+            let id = &model.id;
+            format!("{id}: {expected} are shown, the state is of turn {turn:?} and has {counted:?}")
+        }))
+    }
+
+    /// Whether another program saved the document last, flushed nothing, and left a ruin or won a conflict.
+    pub(super) fn is_excused(&self, model: &SessionModel) -> Result<bool, PowercutError> {
+        if model.last_foreign_save(self.position).is_none() {
+            return Ok(false);
+        }
+        let root = self.path(&model.root);
+        let Some((file, _)) = Self::format(model)?.foreign_document(&model.id) else {
+            return Ok(false);
+        };
+        let is_whole = fs::read(root.join(file))
+            .is_ok_and(|text| serde_json::from_slice::<Value>(&text).is_ok());
+        let has_quarantine = root
+            .join(".everturn/quarantine")
+            .read_dir()
+            .is_ok_and(|mut directory| directory.next().is_some());
+        Ok(!is_whole || has_quarantine)
+    }
+
+    /// Even then, the bytes of everything acknowledged are somewhere, except those that the other program has
+    /// taken into its own document.
+    fn stands_somewhere(&mut self, model: &SessionModel) -> Result<(), PowercutError> {
+        let least = model.bounds(self.position).least;
+        let taken = model.last_foreign_save(self.position).map_or(0, |save| save.messages);
+        let words: Vec<&String> = model.words(least).skip(taken).collect();
+        if !trees::all_stand_somewhere(&self.path(&model.root), &words)? {
+            self.add(Fault::Lost, format!("{}: bytes are gone after a foreign save", model.id));
+        }
+        Ok(())
+    }
+}
+
+/// The words of the messages in an exported chat log.
+fn exported_words(outcome: &Outcome, id: &str) -> Result<Vec<String>, String> {
+    let document = outcome.document()?;
+    let messages = document.get("messages").and_then(Value::as_array).ok_or("no messages")?;
+    let prefix = format!("{id}n");
+    let first_word = |message: &Value| {
+        let text = message.pointer("/content/text")?.as_str()?;
+        let word = text.split(' ').next()?;
+        word.starts_with(&prefix).then(|| word.to_owned())
+    };
+    Ok(messages.iter().filter_map(first_word).collect())
+}
+
+fn summary(shown: &Shown) -> String {
+    match shown {
+        Ok(words) => format!("{} messages are shown, or others", words.len()),
+        Err(why) => why.clone(),
+    }
+}
