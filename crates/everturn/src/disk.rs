@@ -1,8 +1,9 @@
 //! The few things Everturn asks of a disk, each with what a crash does to it.
 //!
-//! Two disks exist: [`RealDisk`], the files of the operating system below one root, and, with the
-//! feature `sim`, a simulated one that can crash at any operation, lose what was not flushed, run out of
-//! space and fail. All paths are relative to the root, and no path leads out of it.
+//! [`RealDisk`] is the files of the operating system below one root. [`OverlayDisk`] keeps changes in memory
+//! and reads everything else from another disk. With the feature `sim` there is a simulated disk that can
+//! crash at any operation, lose what was not flushed, run out of space and fail. All paths are relative to
+//! the root, and no path leads out of it.
 
 use std::fmt;
 use std::io;
@@ -11,11 +12,16 @@ use std::path::PathBuf;
 use crate::lines::Source;
 use crate::names::{FilePath, Name, NameError};
 
+mod beneath;
 mod facts;
+mod mounts;
+mod overlay;
 mod real;
 #[cfg(feature = "sim")]
 pub mod sim;
 
+pub use mounts::{WeakMount, Weakness};
+pub use overlay::OverlayDisk;
 pub use real::RealDisk;
 
 /// A place for files.
@@ -65,13 +71,12 @@ pub trait Disk: Send + Sync {
     /// one process, and nobody else.
     fn lock(&self, path: &FilePath, sharing: Sharing) -> io::Result<Option<Box<dyn DiskLock>>>;
 
-    /// As [`Disk::lock`], but waits for the others, on a disk where that can be done.
-    fn wait_for_lock(
-        &self,
-        path: &FilePath,
-        sharing: Sharing,
-    ) -> io::Result<Option<Box<dyn DiskLock>>> {
-        self.lock(path, sharing)
+    /// Whether another holds an exclusive lock. Creates nothing; a lock that has no file is free.
+    fn is_locked(&self, path: &FilePath) -> io::Result<bool>;
+
+    /// How many files this process may have open at once.
+    fn max_open_files(&self) -> usize {
+        usize::MAX
     }
 
     /// The path by which other libraries of this process can open `path`, on a disk that has such paths: no link is
@@ -118,11 +123,21 @@ pub trait DiskFile: Send + Sync {
     ///
     /// After an error nothing is known of what survives, and a second flush proves nothing.
     fn sync(&self, why: Flush) -> io::Result<()>;
+
+    /// Forgets cached pages that are already written, so that the next read comes from the device. After a
+    /// background write error some file systems keep a cached page that the device does not have, and never
+    /// write it again.
+    fn drop_cache(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A lock that is held until it is dropped or released.
 pub trait DiskLock: Send + Sync {
     /// Says in the lock file who holds it, for others to read.
+    ///
+    /// The text informs, and only its length is relied on. So a full disk is no error: where there is no room
+    /// for the text, the file gets its length and reads as NUL.
     fn describe(&self, text: &[u8]) -> io::Result<()>;
 
     /// Gives up an exclusive lock and removes its file, so that nothing stale is left.
@@ -180,6 +195,14 @@ pub struct Stat {
 /// because numbers are used again. All zero if there is nothing to tell them by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct FileId(pub(crate) u64, pub(crate) u64, pub(crate) u64);
+
+impl FileId {
+    /// Whether device and number are the same, which is enough while one of the files is open: its number
+    /// is not used again before it is closed.
+    pub(crate) fn is_same_inode(self, other: FileId) -> bool {
+        (self.0, self.1) == (other.0, other.1)
+    }
+}
 
 /// File or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -270,6 +293,14 @@ flushes! {
     UndoFile,
     /// A directory in which a commit that failed was undone.
     UndoDir,
+    /// The log of a process that is gone, before anything in it is acted on.
+    RecoverLog,
+    /// A file that is about to be replaced or removed, and that another program may have written.
+    ExistingFile,
+    /// The directory of such a file.
+    ExistingDir,
+    /// A file or directory that was copied because it could not be renamed.
+    CopiedTree,
     /// A file that recovery has written.
     RecoverFile,
     /// A directory in which recovery has changed names.
@@ -294,6 +325,11 @@ impl Source for dyn DiskFile + '_ {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
         DiskFile::read_at(self, offset, buf)
     }
+}
+
+/// Whether an error means that there is no room for what was to be written.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// Reads from `offset` until `buf` is full or the file ends; returns how much was read.

@@ -9,6 +9,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -30,12 +31,12 @@ fn fill(file: &File, start: u64, end: u64) -> io::Result<()> {
 mod system {
     use rustix::buffer::spare_capacity;
     use rustix::fs::{
-        AtFlags, CWD, FallocateFlags, FileType, Mode, OFlags, ResolveFlags, Statx, StatxFlags,
-        fallocate, openat2, statx,
+        Advice, AtFlags, CWD, FallocateFlags, FileType, Mode, OFlags, ResolveFlags, Statx,
+        StatxFlags, fadvise, fallocate, openat2, statx,
     };
     use rustix::io::{Errno, pread};
 
-    use super::{File, FileId, Kind, Path, Stat, io};
+    use super::{BorrowedFd, File, FileId, Kind, Path, Stat, io};
 
     const WANTED: StatxFlags = StatxFlags::TYPE
         .union(StatxFlags::MODE)
@@ -52,6 +53,11 @@ mod system {
 
     pub(crate) fn base(dir: &Path) -> io::Result<Base> {
         File::open(dir)
+    }
+
+    /// What has a name in a directory that is open.
+    pub(crate) fn of_name(dir: BorrowedFd<'_>, name: &str) -> io::Result<Stat> {
+        Ok(stat_from(&statx(dir, name, AtFlags::SYMLINK_NOFOLLOW, WANTED)?))
     }
 
     pub(crate) fn below(dir: &Base, path: &str) -> io::Result<Stat> {
@@ -79,6 +85,11 @@ mod system {
         }
     }
 
+    /// Drops the clean pages of the whole file from the page cache.
+    pub(crate) fn drop_cache(file: &File) -> io::Result<()> {
+        Ok(fadvise(file, 0, None, Advice::DontNeed)?)
+    }
+
     pub(crate) fn of_file(file: &File) -> io::Result<Stat> {
         Ok(stat_from(&statx(file, "", AtFlags::EMPTY_PATH, WANTED)?))
     }
@@ -103,7 +114,22 @@ mod system {
     use std::os::unix::fs::{FileExt, MetadataExt};
     use std::time::UNIX_EPOCH;
 
-    use super::{File, FileId, Kind, Path, Stat, io};
+    use rustix::fs::{AtFlags, FileType, statat};
+
+    use super::{BorrowedFd, File, FileId, Kind, Path, Stat, io};
+
+    /// What has a name in a directory that is open. Its identity lacks the time of birth.
+    #[expect(clippy::unnecessary_cast, reason = "the types differ from system to system")]
+    pub(crate) fn of_name(dir: BorrowedFd<'_>, name: &str) -> io::Result<Stat> {
+        let data = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let kind = match FileType::from_raw_mode(data.st_mode) {
+            FileType::RegularFile => Kind::File,
+            FileType::Directory => Kind::Dir,
+            _ => Kind::Other,
+        };
+        let id = FileId(data.st_dev as u64, data.st_ino as u64, 0);
+        Ok(Stat { kind, len: data.st_size as u64, id, mode: data.st_mode as u32 & 0o7777 })
+    }
 
     pub(crate) fn of_entry(path: &Path) -> io::Result<Stat> {
         Ok(stat_from(&path.symlink_metadata()?))
@@ -131,6 +157,10 @@ mod system {
         super::fill(file, start, end)
     }
 
+    pub(crate) fn drop_cache(_: &File) -> io::Result<()> {
+        Ok(())
+    }
+
     pub(crate) fn of_file(file: &File) -> io::Result<Stat> {
         Ok(stat_from(&file.metadata()?))
     }
@@ -147,4 +177,6 @@ mod system {
     }
 }
 
-pub(super) use system::{Base, base, below, of_entry, of_file, open_below, read_more, reserve};
+pub(super) use system::{
+    Base, base, below, drop_cache, of_entry, of_file, of_name, open_below, read_more, reserve,
+};

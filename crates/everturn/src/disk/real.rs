@@ -4,14 +4,18 @@
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Seek, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+
+use super::beneath::{Beneath, NameInDir, open_to_read};
 use super::{
-    Access, Appended, Disk, DiskFile, DiskLock, Entry, Flush, Kind, Listing, Mode, PRIVATE_BITS,
-    Sharing, Stat, facts,
+    Access, Appended, Disk, DiskFile, DiskLock, Entry, Flush, Kind, Listing, Mode, Sharing, Stat,
+    WeakMount, facts, is_full, mounts,
 };
 use crate::names::{FilePath, Name, NameError};
 
@@ -27,6 +31,8 @@ pub struct RealDisk {
     /// The real path of the root, without links in it.
     root: PathBuf,
     base: facts::Base,
+    /// The way to everything that is changed.
+    beneath: Arc<Beneath>,
     /// Directories that were found to lie within the root.
     known_dirs: Mutex<HashSet<Box<str>, foldhash::fast::RandomState>>,
     flushes: Arc<AtomicU64>,
@@ -40,7 +46,9 @@ impl RealDisk {
             return Err(io::ErrorKind::NotADirectory.into());
         }
         let base = facts::base(&root)?;
-        Ok(RealDisk { root, base, known_dirs: Mutex::default(), flushes: Arc::default() })
+        let beneath = Arc::new(Beneath::new(File::open(&root)?));
+        let known_dirs = Mutex::default();
+        Ok(RealDisk { root, base, beneath, known_dirs, flushes: Arc::default() })
     }
 
     /// The disk below `root`, which is created with the directories above it if need be.
@@ -66,6 +74,18 @@ impl RealDisk {
         self.flushes.load(Ordering::Relaxed)
     }
 
+    /// File systems that hold the root, or something below it, on which a commit may not survive a power cut,
+    /// going by the text of `/proc/self/mountinfo`. Those of which the system tells nothing are left out.
+    #[must_use]
+    pub fn weak_mounts(&self, mountinfo: &str) -> Vec<WeakMount> {
+        let own_options = |device: &str| {
+            let block = fs::read_link(Path::new("/sys/dev/block").join(device)).ok()?;
+            let dir = Path::new("/proc/fs/ext4").join(block.file_name()?);
+            fs::read_to_string(dir.join("options")).ok()
+        };
+        mounts::weak_mounts(mountinfo, &self.root, own_options)
+    }
+
     /// Where `path` really lies, all links followed, for reading it.
     fn resolve(&self, path: &FilePath) -> io::Result<PathBuf> {
         match self.root.join(path.as_str()).canonicalize() {
@@ -74,25 +94,42 @@ impl RealDisk {
         }
     }
 
-    /// Where the name `path` itself lies, for changing it: no link may be on the way.
-    fn entry(&self, path: &FilePath) -> io::Result<PathBuf> {
-        let (Some(parent), Some(name)) = (path.parent(), path.name()) else {
-            return Ok(self.root.clone());
-        };
-        let dir = self.root.join(parent.as_str());
-        if self.inside(dir.canonicalize()?)? != dir {
-            return Err(through_link());
-        }
-        Ok(dir.join(name.as_str()))
+    /// The name `path` itself, for changing it: no link may be on the way.
+    fn entry<'a>(&'a self, path: &'a FilePath) -> io::Result<NameInDir<'a>> {
+        self.beneath.entry(path).map_err(|error| self.explain(path, error))
     }
 
-    /// The same for something that is to be written, which must not be a link itself.
-    fn target(&self, path: &FilePath) -> io::Result<PathBuf> {
-        let place = self.entry(path)?;
-        match facts::of_entry(&place) {
+    /// The same for something that is to be replaced, which must not be a link itself.
+    fn target<'a>(&'a self, path: &'a FilePath) -> io::Result<NameInDir<'a>> {
+        let entry = self.entry(path)?;
+        match entry.stat() {
             Ok(stat) if stat.kind == Kind::Other => Err(through_link()),
-            _ => Ok(place),
+            _ => Ok(entry),
         }
+    }
+
+    /// Why something could not be opened for a change: looks for a link, step by step. What is found here
+    /// only informs.
+    fn explain(&self, path: &FilePath, error: io::Error) -> io::Error {
+        let code = error.raw_os_error().map(Errno::from_raw_os_error);
+        if !matches!(code, Some(Errno::LOOP | Errno::NOTDIR | Errno::XDEV)) {
+            return error;
+        }
+        let mut steps: Vec<FilePath> = path.ancestors().collect();
+        steps.reverse();
+        for step in steps.iter().chain([path]) {
+            let place = self.root.join(step.as_str());
+            if !fs::symlink_metadata(&place).is_ok_and(|data| data.is_symlink()) {
+                continue;
+            }
+            let outside = place.canonicalize().map(|place| self.inside(place));
+            return match outside {
+                // A name that is a link itself is refused wherever it leads.
+                Ok(Err(outside)) if step != path => outside,
+                _ => through_link(),
+            };
+        }
+        error
     }
 
     fn inside(&self, place: PathBuf) -> io::Result<PathBuf> {
@@ -146,15 +183,13 @@ impl RealDisk {
         path: &FilePath,
         take: impl Fn(&File) -> Result<(), TryLockError>,
     ) -> io::Result<Option<Box<dyn DiskLock>>> {
-        let place = self.entry(path)?;
-        if fs::symlink_metadata(&place).is_ok_and(|data| data.is_symlink()) {
-            // Whoever holds a lock writes into its file, which must not be somebody else's.
-            let message = "is a link, and a lock must be a file";
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
-        }
+        let entry = self.entry(path)?;
         loop {
-            let file =
-                File::options().read(true).write(true).create(true).truncate(false).open(&place)?;
+            let file = entry.open_or_create().map_err(|error| refuse_lock(&entry, error))?;
+            let opened = facts::of_file(&file)?;
+            if opened.kind != Kind::File {
+                return Err(no_lock());
+            }
             match take(&file) {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
@@ -162,9 +197,9 @@ impl RealDisk {
             }
             // The holder before us may have removed the file between our open and our lock; then the
             // lock is on a file that nobody else will find.
-            let named = facts::of_entry(&place).ok().map(|stat| stat.id);
-            if named == Some(facts::of_file(&file)?.id) {
-                return Ok(Some(Box::new(RealLock { file, place })));
+            if entry.stat().is_ok_and(|named| named.id.is_same_inode(opened.id)) {
+                let (beneath, path) = (Arc::clone(&self.beneath), path.clone());
+                return Ok(Some(Box::new(RealLock { file, beneath, path })));
             }
         }
     }
@@ -175,42 +210,45 @@ fn through_link() -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, message)
 }
 
+/// Says of a lock that is a link why it cannot be opened. Its holder writes into the file, which must not be
+/// that of somebody else.
+fn refuse_lock(entry: &NameInDir<'_>, error: io::Error) -> io::Error {
+    if entry.stat().is_ok_and(|stat| stat.kind == Kind::Other) { no_lock() } else { error }
+}
+
+fn no_lock() -> io::Error {
+    let message = "is a link or a special file, and a lock must be a plain file";
+    io::Error::new(io::ErrorKind::PermissionDenied, message)
+}
+
 /// Whether an error means that nothing stands there: no such name, or a file where a directory would be.
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-fn create_with(place: &Path, mode: Mode) -> io::Result<File> {
-    let mut options = File::options();
-    options.read(true).append(true).create_new(true);
-    match mode {
-        Mode::Usual => options.open(place),
-        Mode::Private => options.mode(PRIVATE_BITS).open(place),
-        Mode::Like(bits) => {
-            let file = options.mode(PRIVATE_BITS).open(place)?;
-            file.set_permissions(fs::Permissions::from_mode(bits))?;
-            Ok(file)
-        }
-    }
-}
-
 impl Disk for RealDisk {
     fn local_path(&self, path: &FilePath) -> io::Result<Option<PathBuf>> {
-        self.target(path).map(Some)
+        // What another library opens by its path can only be looked at beforehand.
+        self.target(path)?;
+        Ok(Some(self.root.join(path.as_str())))
+    }
+
+    fn max_open_files(&self) -> usize {
+        let most = getrlimit(Resource::Nofile).current;
+        most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX)
     }
 
     fn open(&self, path: &FilePath, access: Access) -> io::Result<Box<dyn DiskFile>> {
-        let mut options = File::options();
-        options.read(true);
-        let file = match access {
+        let opened = match access {
             // What cannot be opened so easily shows why when it is looked for step by step.
             Access::Read => match facts::open_below(&self.base, path.as_str()) {
-                Some(file) => file,
-                None => options.open(self.resolve(path)?)?,
+                Some(file) => Ok(file),
+                None => open_to_read(&self.resolve(path)?),
             },
-            Access::Append => options.append(true).open(self.target(path)?)?,
-            Access::Write => options.write(true).open(self.target(path)?)?,
+            Access::Append => self.beneath.open(path, true),
+            Access::Write => self.beneath.open(path, false),
         };
+        let file = opened.map_err(|error| self.explain(path, error))?;
         if facts::of_file(&file)?.kind != Kind::File {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "is not a regular file"));
         }
@@ -218,7 +256,8 @@ impl Disk for RealDisk {
     }
 
     fn create(&self, path: &FilePath, mode: Mode) -> io::Result<Box<dyn DiskFile>> {
-        let file = create_with(&self.entry(path)?, mode)?;
+        let created = self.beneath.create(path, mode);
+        let file = created.map_err(|error| self.explain(path, error))?;
         Ok(Box::new(RealFile { file, flushes: Arc::clone(&self.flushes) }))
     }
 
@@ -257,29 +296,25 @@ impl Disk for RealDisk {
     }
 
     fn create_dir(&self, path: &FilePath) -> io::Result<()> {
-        fs::create_dir(self.entry(path)?)
+        self.entry(path)?.create_dir()
     }
 
     fn rename(&self, from: &FilePath, to: &FilePath) -> io::Result<()> {
-        fs::rename(self.entry(from)?, self.target(to)?)
+        self.entry(from)?.rename_to(&self.target(to)?)
     }
 
     fn link(&self, file: &FilePath, to: &FilePath) -> io::Result<()> {
-        fs::hard_link(self.target(file)?, self.entry(to)?)
+        self.target(file)?.link_to(&self.entry(to)?)
     }
 
     fn remove(&self, path: &FilePath) -> io::Result<()> {
-        let place = self.entry(path)?;
-        if fs::symlink_metadata(&place)?.is_dir() {
-            fs::remove_dir(place)
-        } else {
-            fs::remove_file(place)
-        }
+        self.entry(path)?.remove()
     }
 
     fn sync_dir(&self, dir: &FilePath, _why: Flush) -> io::Result<()> {
         self.flushes.fetch_add(1, Ordering::Relaxed);
-        File::open(self.resolve(dir)?)?.sync_all()
+        let opened = self.beneath.open_dir(dir).map_err(|error| self.explain(dir, error));
+        opened?.sync_all()
     }
 
     fn lock(&self, path: &FilePath, sharing: Sharing) -> io::Result<Option<Box<dyn DiskLock>>> {
@@ -289,16 +324,17 @@ impl Disk for RealDisk {
         })
     }
 
-    fn wait_for_lock(
-        &self,
-        path: &FilePath,
-        sharing: Sharing,
-    ) -> io::Result<Option<Box<dyn DiskLock>>> {
-        let take = |file: &File| match sharing {
-            Sharing::Shared => file.lock_shared(),
-            Sharing::Exclusive => file.lock(),
+    fn is_locked(&self, path: &FilePath) -> io::Result<bool> {
+        let file = match self.open(path, Access::Read) {
+            Ok(_) => File::open(self.resolve(path)?)?,
+            Err(error) if is_absence(&error) => return Ok(false),
+            Err(error) => return Err(error),
         };
-        self.lock_by(path, |file| take(file).map_err(TryLockError::Error))
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
     }
 }
 
@@ -350,22 +386,30 @@ impl DiskFile for RealFile {
         self.flushes.fetch_add(1, Ordering::Relaxed);
         self.file.sync_data()
     }
+
+    fn drop_cache(&self) -> io::Result<()> {
+        facts::drop_cache(&self.file)
+    }
 }
 
 #[derive(Debug)]
 struct RealLock {
     file: File,
-    place: PathBuf,
+    beneath: Arc<Beneath>,
+    path: FilePath,
 }
 
 impl DiskLock for RealLock {
     fn describe(&self, text: &[u8]) -> io::Result<()> {
-        self.file.set_len(0)?;
-        FileExt::write_all_at(&self.file, text, 0)
+        // In this order, so that a text that was there before leaves room on a full disk.
+        match FileExt::write_all_at(&self.file, text, 0) {
+            Err(error) if !is_full(&error) => Err(error),
+            _ => self.file.set_len(text.len() as u64),
+        }
     }
 
     fn release(self: Box<Self>) -> io::Result<()> {
         // Removed while still locked: whoever waits for this file will find that its name is gone.
-        fs::remove_file(&self.place)
+        self.beneath.entry(&self.path)?.remove()
     }
 }

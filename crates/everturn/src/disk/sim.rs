@@ -4,6 +4,9 @@
 //! after a power cut. A flush carries the first into the second. [`SimDisk::power_cut`] throws away the
 //! first, except for as much of the unflushed changes as [`Survival`] lets through.
 //!
+//! The death of a process and the loss of power differ: what was written survives the first
+//! ([`SimDisk::kill`], [`SimDisk::kill_all`]) and can still be lost with the second.
+//!
 //! Handles made by [`SimDisk::process`] act as separate processes on the one disk: each has its own
 //! locks, and each can be killed by itself.
 
@@ -61,7 +64,15 @@ impl SimDisk {
         self.world().kill(self.pid);
     }
 
+    /// Ends all processes as SIGKILL does: what they wrote is seen by the next ones, flushed or not, and a
+    /// later power cut can still take what was not flushed.
+    pub fn kill_all(&self) {
+        self.world().end_processes();
+    }
+
     /// Cuts the power: every process ends, and of unflushed changes only what `survival` says is left.
+    ///
+    /// The disk is mounted again under another device number, with other inode numbers.
     pub fn power_cut(&self, survival: Survival) {
         self.world().power_cut(survival);
     }
@@ -109,6 +120,20 @@ impl SimDisk {
     #[must_use]
     pub fn flushes(&self) -> BTreeMap<Flush, u64> {
         self.world().flushes.clone()
+    }
+
+    /// Makes a directory a mount point: renames and links across its border fail.
+    pub fn mount_at(&self, dir: &FilePath) {
+        self.world().mount_points.push(dir.clone());
+    }
+
+    /// Lets the background write of a file fail. Its unflushed bytes stay in the page cache and never reach the
+    /// disk, which has NUL where the file has grown. The next flush reports the error; later ones succeed.
+    ///
+    /// As on ext4, bytes that are written into these cached pages again do not reach the disk either, until
+    /// [`DiskFile::drop_cache`] has dropped the pages.
+    pub fn fail_writeback(&self, path: &FilePath) {
+        self.world().fail_writeback(path);
     }
 
     /// Flips one bit of a file at rest. Does nothing beyond its end.
@@ -177,12 +202,14 @@ impl Disk for SimDisk {
     fn rename(&self, from: &FilePath, to: &FilePath) -> io::Result<()> {
         let mut world = self.world();
         world.change(self.pid)?;
+        world.check_mount(from, to)?;
         world.rename(from, to)
     }
 
     fn link(&self, file: &FilePath, to: &FilePath) -> io::Result<()> {
         let mut world = self.world();
         world.change_with_room(self.pid)?;
+        world.check_mount(file, to)?;
         world.link(file, to)
     }
 
@@ -211,5 +238,11 @@ impl Disk for SimDisk {
             return Ok(None);
         };
         Ok(Some(Box::new(files::SimLock::new(self.clone(), path.clone(), lock))))
+    }
+
+    fn is_locked(&self, path: &FilePath) -> io::Result<bool> {
+        let mut world = self.world();
+        world.read(self.pid)?;
+        Ok(world.is_locked(path))
     }
 }

@@ -116,12 +116,19 @@ impl DiskFile for SimFile {
         Ok(())
     }
 
+    fn drop_cache(&self) -> io::Result<()> {
+        let mut world = self.disk.world();
+        world.read(self.disk.pid)?;
+        self.data(&mut world)?.drop_cache();
+        Ok(())
+    }
+
     fn sync(&self, why: Flush) -> io::Result<()> {
         let mut world = self.disk.world();
         match world.data_change(self.disk.pid)? {
             None | Some(Trouble::Full) => {
-                if world.counts(why) {
-                    self.data(&mut world)?.flush();
+                if world.counts(why) && self.data(&mut world)?.flush() {
+                    return Err(io::Error::from_raw_os_error(EIO));
                 }
                 Ok(())
             }
@@ -159,8 +166,8 @@ impl DiskLock for SimLock {
         world.change(self.disk.pid)?;
         let inode = world.file(&self.path)?;
         let data = world.tree.file_mut(inode)?;
-        data.set_len(0);
         data.write_at(0, text);
+        data.set_len(text.len());
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Names and files of the simulated disk, as they are seen and as they would survive.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use super::super::{Entry, Kind, Listing};
@@ -50,12 +50,19 @@ impl Write {
     }
 }
 
+/// The size of a page of the cache.
+const PAGE: usize = 4096;
+
 #[derive(Debug, Clone, Default)]
 pub(super) struct FileData {
     pub(super) seen: Vec<u8>,
     pub(super) mode: u32,
     durable: Vec<u8>,
     unflushed: Vec<Write>,
+    /// Cached pages whose background write has failed: writes to them do not reach the disk.
+    stuck: BTreeSet<usize>,
+    /// Whether the next flush has to report such a failure.
+    error: bool,
 }
 
 impl FileData {
@@ -72,10 +79,50 @@ impl FileData {
         self.unflushed.push(write);
     }
 
-    pub(super) fn flush(&mut self) {
-        for write in self.unflushed.drain(..) {
+    /// Carries everything to the disk; returns whether an earlier background write had failed.
+    pub(super) fn flush(&mut self) -> bool {
+        for write in std::mem::take(&mut self.unflushed) {
+            let before = self.durable.clone();
             write.apply(&mut self.durable);
+            self.restore_stuck(&write, &before);
         }
+        std::mem::take(&mut self.error)
+    }
+
+    /// Takes back what a write has done to pages that never reach the disk.
+    fn restore_stuck(&mut self, write: &Write, before: &[u8]) {
+        let Write::At { offset, bytes } = write else { return };
+        for place in *offset..offset + bytes.len() {
+            if self.stuck.contains(&(place / PAGE))
+                && let Some(byte) = self.durable.get_mut(place)
+            {
+                *byte = before.get(place).copied().unwrap_or(0);
+            }
+        }
+    }
+
+    /// A background write fails: the pages count as clean, and the disk does not have them.
+    pub(super) fn fail_writeback(&mut self) {
+        for write in std::mem::take(&mut self.unflushed) {
+            if let Write::At { offset, bytes } = &write {
+                self.stuck.extend(offset / PAGE..(offset + bytes.len()).div_ceil(PAGE));
+            }
+            self.error = true;
+        }
+        self.durable.resize(self.seen.len(), 0);
+    }
+
+    /// Drops clean pages; what is read next comes from the disk.
+    pub(super) fn drop_cache(&mut self) {
+        self.seen.clone_from(&self.durable);
+        let mut dirty = BTreeSet::new();
+        for write in &self.unflushed {
+            write.apply(&mut self.seen);
+            if let Write::At { offset, bytes } = write {
+                dirty.extend(offset / PAGE..(offset + bytes.len()).div_ceil(PAGE));
+            }
+        }
+        self.stuck.retain(|page| dirty.contains(page));
     }
 
     /// What a failed flush does: the pages are dropped, and the old content shows again.
@@ -85,6 +132,20 @@ impl FileData {
     }
 
     fn survive(&mut self, data: Data, inode: Inode) {
+        let before = self.durable.clone();
+        self.keep_some(data, inode);
+        for page in std::mem::take(&mut self.stuck) {
+            for place in page * PAGE..(page + 1) * PAGE {
+                if let Some(byte) = self.durable.get_mut(place) {
+                    *byte = before.get(place).copied().unwrap_or(0);
+                }
+            }
+        }
+        self.error = false;
+        self.seen.clone_from(&self.durable);
+    }
+
+    fn keep_some(&mut self, data: Data, inode: Inode) {
         let writes = std::mem::take(&mut self.unflushed);
         let count = writes.len();
         match data {
@@ -122,11 +183,9 @@ impl FileData {
                     3 => Data::Last,
                     _ => Data::Hole,
                 };
-                self.survive(choice, inode);
-                return;
+                self.keep_some(choice, inode);
             }
         }
-        self.seen.clone_from(&self.durable);
     }
 
     /// Puts the middle third of `write` back to what it was before, or to NUL.
@@ -285,7 +344,7 @@ impl Tree {
         }
         let mode = self.files.get(&inode).map_or(0o644, |file| file.mode);
         let (seen, durable) = (content.to_vec(), content.to_vec());
-        self.files.insert(inode, FileData { seen, durable, mode, unflushed: Vec::new() });
+        self.files.insert(inode, FileData { seen, durable, mode, ..FileData::default() });
     }
 
     pub(super) fn flip_bit(&mut self, inode: Inode, byte: usize, bit: u8) {

@@ -97,6 +97,10 @@ pub(super) struct World {
     next_lock: LockId,
     living: BTreeSet<Pid>,
     next_pid: Pid,
+    /// Directories that are mount points: nothing is renamed across their borders.
+    pub(super) mount_points: Vec<FilePath>,
+    /// How often the disk was mounted: device and inode numbers differ from mount to mount.
+    mounts: u64,
 }
 
 fn os_error(code: i32) -> io::Error {
@@ -105,6 +109,7 @@ fn os_error(code: i32) -> io::Error {
 
 pub(super) const EIO: i32 = 5;
 pub(super) const ENOSPC: i32 = 28;
+const EXDEV: i32 = 18;
 
 impl World {
     pub(super) fn spawn(&mut self) -> Pid {
@@ -185,11 +190,17 @@ impl World {
         self.locks.retain(|lock| lock.pid != pid);
     }
 
-    pub(super) fn power_cut(&mut self, survival: Survival) {
+    /// Ends all processes as SIGKILL does. What they wrote stays in the page cache, flushed or not.
+    pub(super) fn end_processes(&mut self) {
         self.living.clear();
         self.locks.clear();
         self.faults.clear();
         self.crashed = false;
+    }
+
+    pub(super) fn power_cut(&mut self, survival: Survival) {
+        self.end_processes();
+        self.mounts += 1;
         self.tree.power_cut(survival);
     }
 
@@ -203,14 +214,19 @@ impl World {
 
     pub(super) fn stat(&self, path: &FilePath) -> Option<Stat> {
         match self.tree.node(path)? {
-            Node::Dir => Some(Stat { kind: Kind::Dir, len: 0, id: FileId::default(), mode: 0o755 }),
+            Node::Dir => {
+                let id = FileId(1 + self.mounts, 0, 0);
+                Some(Stat { kind: Kind::Dir, len: 0, id, mode: 0o755 })
+            }
             Node::File(inode) => Some(self.stat_inode(inode)),
         }
     }
 
     pub(super) fn stat_inode(&self, inode: Inode) -> Stat {
         let (len, mode) = self.tree.file(inode).map_or((0, 0), |file| (file.seen.len(), file.mode));
-        Stat { kind: Kind::File, len: len as u64, id: FileId(1, inode, 0), mode }
+        // A copy of a disk, and some file systems at every mount, number the same files otherwise.
+        let id = FileId(1 + self.mounts, inode.wrapping_add(self.mounts << 32), 0);
+        Stat { kind: Kind::File, len: len as u64, id, mode }
     }
 
     pub(super) fn create(&mut self, path: &FilePath, mode: Mode) -> io::Result<Inode> {
@@ -244,8 +260,30 @@ impl World {
         Ok(Some(id))
     }
 
+    /// Fails if a name cannot be given to something because a border of a mount lies between.
+    pub(super) fn check_mount(&self, from: &FilePath, to: &FilePath) -> io::Result<()> {
+        let mount = |path: &FilePath| {
+            let above = self.mount_points.iter().filter(|point| path.is_within(point));
+            above.max_by_key(|point| point.as_str().len())
+        };
+        if mount(from) == mount(to) { Ok(()) } else { Err(os_error(EXDEV)) }
+    }
+
+    pub(super) fn is_locked(&self, path: &FilePath) -> bool {
+        let held = |lock: &HeldLock| lock.path == *path && lock.sharing == Sharing::Exclusive;
+        self.locks.iter().any(held)
+    }
+
     pub(super) fn unlock(&mut self, id: LockId) {
         self.locks.retain(|lock| lock.id != id);
+    }
+
+    pub(super) fn fail_writeback(&mut self, path: &FilePath) {
+        if let Some(Node::File(inode)) = self.tree.node(path)
+            && let Ok(file) = self.tree.file_mut(inode)
+        {
+            file.fail_writeback();
+        }
     }
 
     pub(super) fn flip_bit(&mut self, path: &FilePath, byte: usize, bit: u8) {

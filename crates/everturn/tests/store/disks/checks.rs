@@ -1,4 +1,4 @@
-//! What both disks must do alike.
+//! What all disks must do alike.
 
 use std::io::ErrorKind;
 
