@@ -160,6 +160,8 @@ impl ChatWriter {
         if number == last {
             return Err(ChatError::input(format!("message {number} is the last one already")));
         }
+        // What is cut must not be in a journal, which would bring it back if it came back itself.
+        self.fold()?;
         let mut plan = cut(&self.log, number)?;
         plan.derive(&self.log, Some(&at))?;
         let (id, files, writer) =

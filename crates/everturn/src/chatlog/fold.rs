@@ -4,9 +4,13 @@
 //! `.everturn/staging/`, and one commit puts it beside the document as `<id>.folded.json`: from then on it is the chat
 //! log, whatever else stands there. Two more commits take away what it replaces and give it its name; whoever finds
 //! them undone does them first.
+//!
+//! The commit that puts the new document in place first adds a line to the journal that names this document. If the
+//! journal comes back, by a crash or with a restored copy, the line says that the document has it all.
 
-use super::content::Content;
+use super::content::{Content, Mark};
 use super::error::ChatError;
+use super::journal::Op;
 use super::log::ChatLog;
 use super::names::{Files, below};
 use super::rewrite::{Plan, Sink, write};
@@ -98,6 +102,49 @@ fn remove_if_there(
     Ok(())
 }
 
+/// The line of the journal which says that `document` has all of it.
+fn folded_line(log: &ChatLog, document: Mark) -> Result<Option<Step>, ChatError> {
+    let file = &log.files.journal;
+    if log.unplaced > 0 || log.store.stat(file)?.is_none() {
+        return Ok(None);
+    }
+    let lines = Op::Folded { document }.line("").into_bytes();
+    Ok(Some(Step::Append { file: file.clone(), at: At::End, lines }))
+}
+
+/// The step that takes the journal away. One with changes that could not be applied goes to the trash.
+fn journal_end(log: &ChatLog) -> Result<Option<Step>, ChatError> {
+    let journal = &log.files.journal;
+    if log.store.stat(journal)?.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(match log.unplaced {
+        0 => Step::Remove { path: journal.clone() },
+        _ => Step::Rename { from: journal.clone(), to: free_name(log)? },
+    }))
+}
+
+/// A name in the trash for the journal of a chat log.
+fn free_name(log: &ChatLog) -> Result<FilePath, ChatError> {
+    let mark = log.content.mark()?;
+    let mut count = 1_u64;
+    loop {
+        let file = below(&log.files.trash, &format!("journal-{:016x}-{count}.jsonl", mark.sum));
+        if log.store.stat(&file)?.is_none() {
+            return Ok(file);
+        }
+        count += 1;
+    }
+}
+
+/// Takes away a journal that has nothing for the document.
+pub(crate) fn drop_journal(log: &ChatLog, writer: &dyn Writer) -> Result<(), ChatError> {
+    if let Some(step) = journal_end(log)? {
+        writer.commit(vec![step], Durability::Synced)?;
+    }
+    Ok(())
+}
+
 /// A document with its index, of which the last commit has not been made.
 pub(crate) enum Built {
     /// All of it.
@@ -174,8 +221,10 @@ pub(crate) fn put_in_place(
         Built::Whole { bytes, index } => {
             let old = log.content.read(0..log.content.len())?;
             let expect = Expect::Content(Fingerprint::of(&old));
+            let mark = Content::held(&files.document, bytes.clone()).mark()?;
+            steps.extend(folded_line(log, mark)?);
             steps.push(replace(&files.document, expect, bytes));
-            remove_if_there(store, &files.journal, &mut steps)?;
+            steps.extend(journal_end(log)?);
             index_steps(store, files, index, &mut steps)?;
             writer.commit(steps, Durability::Synced)?;
         }
@@ -185,7 +234,13 @@ pub(crate) fn put_in_place(
             if now != Some(log.content.mark()?) {
                 return Err(StoreError::Changed { file: files.document.clone() }.into());
             }
+            let missing = || StoreError::Missing { path: file.clone() };
+            let mark = Content::open(&log.store, &file)?.ok_or_else(missing)?.mark()?;
+            steps.extend(folded_line(log, mark)?);
             steps.push(Step::Rename { from: file, to: files.folded.clone() });
+            if log.unplaced > 0 {
+                steps.extend(journal_end(log)?);
+            }
             writer.commit(steps, Durability::Synced)?;
             finish(store, files, Some(index), writer)?;
         }

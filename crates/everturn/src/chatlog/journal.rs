@@ -4,10 +4,13 @@
 //! {"journal":1,"document":{"bytes":9310,"sum":"…","messages":3,"tool_snapshots":1}}
 //! {"op":"message","at":"…","place":4,"value":{…}}
 //! {"op":"snapshot","at":"…","place":2,"message":4,"value":{…}}
-//! {"op":"edit","at":"…","list":"messages","place":4,"edits":[{"op":"set","path":["content","text"],"value":"…"}]}
-//! {"op":"remove","at":"…","list":"messages","place":3}
+//! {"op":"edit","at":"…","list":"messages","place":4,"id":"…","edits":[{"op":"set","path":["content","text"],"value":"…"}]}
+//! {"op":"remove","at":"…","list":"messages","place":3,"id":"…"}
 //! {"op":"head","at":"…","edits":[…]}
+//! {"op":"folded","document":{"bytes":9874,"sum":"…"}}
 //! ```
+//!
+//! The last line is part of the commit that folds the journal and removes it. Only a journal that came back has it.
 //!
 //! A place counts the elements of the document and then those of the journal, from 1, and never changes while the
 //! journal is there: what is removed keeps its place. Edits are deltas, so that only what they name changes.
@@ -40,11 +43,13 @@ pub(crate) enum Op {
     /// The state of a tool was noted, after a message.
     Snapshot { place: u64, message: u64, value: Tree },
     /// Something in an element changed. A snapshot may belong to another message since.
-    Edit { list: List, place: u64, message: Option<u64>, edits: Vec<Delta> },
+    Edit { list: List, place: u64, id: Option<String>, message: Option<u64>, edits: Vec<Delta> },
     /// A message was taken away.
-    Remove { place: u64 },
+    Remove { place: u64, id: Option<String> },
     /// Something outside of the long lists changed.
     Head { edits: Vec<Delta> },
+    /// All lines above were put into this document.
+    Folded { document: Mark },
 }
 
 /// The document that a journal was begun for.
@@ -68,14 +73,25 @@ impl Base {
 
     pub(super) fn parse(tree: &Tree) -> Option<Base> {
         let number = |key: &str| tree.text_at(&["document", key])?.parse().ok();
-        let sum = tree.string_at(&["document", "sum"])?;
-        let sum = u64::from_str_radix(&sum, 16).ok()?;
         Some(Base {
-            mark: Mark { bytes: number("bytes")?, sum },
+            mark: document_mark(tree)?,
             messages: number("messages")?,
             snapshots: number("tool_snapshots")?,
         })
     }
+}
+
+/// The document that a line names.
+fn document_mark(tree: &Tree) -> Option<Mark> {
+    let bytes = tree.text_at(&["document", "bytes"])?.parse().ok()?;
+    let sum = u64::from_str_radix(&tree.string_at(&["document", "sum"])?, 16).ok()?;
+    Some(Mark { bytes, sum })
+}
+
+/// The member of a line that names an element.
+fn id_text(id: Option<&str>) -> String {
+    let id = id.and_then(|id| Tree::from_value(id).ok());
+    id.map(|id| format!(",\"id\":{}", id.to_line())).unwrap_or_default()
 }
 
 fn edits_text(edits: &[Delta]) -> String {
@@ -96,24 +112,29 @@ impl Op {
                 let value = value.to_line();
                 format!("{start},\"place\":{place},\"message\":{message},\"value\":{value}}}\n")
             }
-            Op::Edit { list, place, message, edits } => {
+            Op::Edit { list, place, id, message, edits } => {
                 let message = message.map(|place| format!(",\"message\":{place}"));
                 let (list, message) = (list.key(), message.unwrap_or_default());
-                let (start, edits) = (start("edit"), edits_text(edits));
+                let (start, id, edits) = (start("edit"), id_text(id.as_deref()), edits_text(edits));
                 format!(
-                    "{start},\"list\":\"{list}\",\"place\":{place}{message},\"edits\":{edits}}}\n"
+                    "{start},\"list\":\"{list}\",\"place\":{place}{id}{message},\"edits\":{edits}}}\n"
                 )
             }
-            Op::Remove { place } => {
-                format!("{},\"list\":\"messages\",\"place\":{place}}}\n", start("remove"))
+            Op::Remove { place, id } => {
+                let (start, id) = (start("remove"), id_text(id.as_deref()));
+                format!("{start},\"list\":\"messages\",\"place\":{place}{id}}}\n")
             }
             Op::Head { edits } => format!("{},\"edits\":{}}}\n", start("head"), edits_text(edits)),
+            Op::Folded { document: Mark { bytes, sum } } => format!(
+                "{{\"op\":\"folded\",\"document\":{{\"bytes\":{bytes},\"sum\":\"{sum:016x}\"}}}}\n"
+            ),
         }
     }
 
     fn parse(tree: &Tree) -> Result<Op, String> {
         let number = |key: &str| tree.text_at(&[key]).and_then(|text| text.parse::<u64>().ok());
         let place = || number("place").filter(|place| *place > 0).ok_or("it has no place");
+        let id = || tree.string_at(&["id"]);
         let value = || match tree.at(&["value"]) {
             Some(value) if value.kind() == Kind::Object => Ok(value),
             _ => Err("its value is no object"),
@@ -133,10 +154,12 @@ impl Op {
             "edit" => {
                 let list = tree.string_at(&["list"]).unwrap_or_default();
                 let list = List::named(list.as_bytes()).ok_or("it has no list")?;
-                Op::Edit { list, place: place()?, message: number("message"), edits: edits()? }
+                let (place, message) = (place()?, number("message"));
+                Op::Edit { list, place, id: id(), message, edits: edits()? }
             }
-            "remove" => Op::Remove { place: place()? },
+            "remove" => Op::Remove { place: place()?, id: id() },
             "head" => Op::Head { edits: edits()? },
+            "folded" => Op::Folded { document: document_mark(tree).ok_or("it names no document")? },
             other => return Err(format!("{other:?} is no operation")),
         })
     }
@@ -192,6 +215,15 @@ pub(crate) struct Overlay {
 impl Overlay {
     /// Reads a journal; one that is not there says nothing.
     pub(crate) fn read(store: &Arc<dyn Store>, file: &FilePath) -> Result<Overlay, ChatError> {
+        Overlay::read_with(store, file, |op, _| Some(op))
+    }
+
+    /// The same, with each change as `fit` says that it applies to the document, if it does.
+    pub(super) fn read_with(
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+        mut fit: impl FnMut(Op, &Record) -> Option<Op>,
+    ) -> Result<Overlay, ChatError> {
         let mut overlay = Overlay::default();
         let source = match StoreSource::open(store, file) {
             Ok(source) => source,
@@ -204,13 +236,18 @@ impl Overlay {
         for item in scan.map_err(StoreError::io("read", file))? {
             match item.map_err(StoreError::io("read", file))? {
                 Item::Finding(finding) => overlay.findings.push(finding),
-                Item::Record(record) => overlay.record(file, &record),
+                Item::Record(record) => overlay.record(file, &record, &mut fit),
             }
         }
         Ok(overlay)
     }
 
-    fn record(&mut self, file: &FilePath, record: &Record) {
+    fn record(
+        &mut self,
+        file: &FilePath,
+        record: &Record,
+        fit: &mut impl FnMut(Op, &Record) -> Option<Op>,
+    ) {
         let text = Arc::new(record.text().unwrap_or_default().to_owned());
         let end = text.len();
         let tree = Tree::trusted(text, 0..end);
@@ -221,7 +258,8 @@ impl Overlay {
         match Op::parse(&tree) {
             Ok(op) => {
                 let time = tree.string_at(&["at"]);
-                if let Some(op) = self.placed(file, record, op) {
+                let op = self.placed(file, record, op);
+                if let Some(op) = op.and_then(|op| fit(op, record)) {
                     self.note(op, span, time);
                 }
             }
@@ -251,7 +289,7 @@ impl Overlay {
             }
             Some(_) => {
                 note(format!("another message has the place {place}; this one comes after it"));
-                self.messages.keys().next_back().map_or(place, |last| last + 1)
+                self.sums.keys().max().map_or(place, |last| last + 1)
             }
         };
         self.sums.insert(place, sum);
@@ -270,33 +308,6 @@ impl Overlay {
             });
         }
         self.base = Base::parse(tree);
-    }
-
-    /// Fits the journal of another document to this one: what it adds comes after what is there now.
-    pub(crate) fn fit(&mut self, now: &Base) {
-        let was = self.base.unwrap_or(*now);
-        let shift = |place: u64, was: u64, now: u64| {
-            if place > was { place - was + now } else { place }
-        };
-        let message = |place: u64| shift(place, was.messages, now.messages);
-        let snapshot = |place: u64| shift(place, was.snapshots, now.snapshots);
-        fn moved<T>(map: &mut BTreeMap<u64, T>, by: impl Fn(u64) -> u64) {
-            *map =
-                std::mem::take(map).into_iter().map(|(place, value)| (by(place), value)).collect();
-        }
-        moved(&mut self.messages, message);
-        moved(&mut self.message_edits, message);
-        moved(&mut self.snapshots, snapshot);
-        moved(&mut self.snapshot_edits, snapshot);
-        moved(&mut self.moved, snapshot);
-        self.snapshots.values_mut().for_each(|added| added.message = message(added.message));
-        self.moved.values_mut().for_each(|place| *place = message(*place));
-        self.removed = self.removed.iter().map(|place| message(*place)).collect();
-        for ((list, _), places) in &mut self.ids {
-            let by = |place: u64| if *list == 0 { message(place) } else { snapshot(place) };
-            places.iter_mut().for_each(|place| *place = by(*place));
-        }
-        self.base = Some(*now);
     }
 
     /// Counts messages whose lines were lost as taken away, so that the others keep their places.
@@ -329,14 +340,15 @@ impl Overlay {
             Op::Edit { list: List::Messages, place, edits, .. } => {
                 self.message_edits.entry(place).or_default().extend(edits);
             }
-            Op::Edit { list: List::Snapshots, place, message, edits } => {
+            Op::Edit { list: List::Snapshots, place, message, edits, .. } => {
                 self.snapshot_edits.entry(place).or_default().extend(edits);
                 if let Some(message) = message {
                     self.moved.insert(place, message);
                 }
             }
-            Op::Remove { place } => drop(self.removed.insert(place)),
+            Op::Remove { place, .. } => drop(self.removed.insert(place)),
             Op::Head { edits } => self.head.extend(edits),
+            Op::Folded { .. } => {}
         }
     }
 
@@ -377,11 +389,14 @@ mod tests {
         check(Op::Snapshot { place: 2, message: 0, value: value() });
         let edits = vec![edit];
         let list = List::Messages;
-        check(Op::Edit { list, place: 1, message: None, edits: edits.clone() });
+        let id = || Some("a \"b\"".to_owned());
+        check(Op::Edit { list, place: 1, id: None, message: None, edits: edits.clone() });
         let list = List::Snapshots;
-        check(Op::Edit { list, place: 1, message: Some(7), edits: edits.clone() });
-        check(Op::Remove { place: 9 });
+        check(Op::Edit { list, place: 1, id: id(), message: Some(7), edits: edits.clone() });
+        check(Op::Remove { place: 9, id: None });
+        check(Op::Remove { place: 9, id: id() });
         check(Op::Head { edits });
+        check(Op::Folded { document: Mark { bytes: 7, sum: 0xab } });
     }
 
     #[test]
@@ -393,6 +408,7 @@ mod tests {
             r#"{"op":"edit","list":"marks","place":1,"edits":[]}"#,
             r#"{"op":"edit","list":"messages","place":1,"edits":[{"op":"set"}]}"#,
             r#"{"op":"remove"}"#,
+            r#"{"op":"folded"}"#,
             r#"{"op":"dance"}"#,
         ] {
             assert!(Op::parse(&Tree::parse(line).unwrap()).is_err(), "{line}");

@@ -11,6 +11,7 @@ use super::error::ChatError;
 use super::index::{Index, ListFacts, SnapshotPlace};
 use super::journal::{Base, Overlay};
 use super::names::{Files, id_of};
+use super::refit::refit;
 use super::survey::{List, survey};
 use crate::document::{Document, ParseError};
 use crate::finding::{Code, Finding};
@@ -36,6 +37,10 @@ pub struct ChatLog {
     pub(crate) overlay: Overlay,
     /// Whether a fold has been begun that is to be finished.
     pub(crate) half_folded: bool,
+    /// Whether the journal was begun for another document. Its places are not those of the overlay.
+    pub(crate) refitted: bool,
+    /// How many changes of the journal could not be applied to the document.
+    pub(crate) unplaced: u64,
     findings: Vec<Finding>,
 }
 
@@ -119,6 +124,8 @@ impl ChatLog {
                 head,
                 overlay,
                 half_folded,
+                refitted: false,
+                unplaced: 0,
                 findings,
             };
             log.lay_over()?;
@@ -129,30 +136,21 @@ impl ChatLog {
     /// Takes note of what the journal says.
     fn lay_over(&mut self) -> Result<(), ChatError> {
         let now = self.base()?;
-        let ChatLog { files, overlay, findings, head, .. } = self;
-        findings.append(&mut overlay.findings);
-        if overlay.bytes > 0 && overlay.base != Some(now) {
-            let message = match overlay.base {
-                Some(_) => {
-                    "the document was changed by another program since the journal was begun; what the \
-                            journal adds comes after what is there now"
-                }
-                None => {
-                    "the journal does not say which document it belongs to; it is taken for this one"
-                }
-            };
-            findings.push(Finding {
-                file: files.journal.clone(),
-                line: None,
-                offset: None,
-                code: Code::ChangedByOthers,
-                message: message.to_owned(),
-            });
-            overlay.fit(&now);
+        if self.overlay.bytes > 0 && self.overlay.base != Some(now) {
+            let bytes = self.overlay.bytes;
+            let refitted = refit(self, now)?;
+            if refitted.overlay.bytes != bytes {
+                return Err(StoreError::Changed { file: self.files.journal.clone() }.into());
+            }
+            (self.refitted, self.unplaced) = (true, refitted.unplaced);
+            self.overlay = refitted.overlay;
         }
+        let ChatLog { files, overlay, findings, head, unplaced, .. } = self;
+        findings.append(&mut overlay.findings);
         overlay.close_gaps(now.messages);
         for edit in &overlay.head {
             if let Err(error) = apply(head, edit) {
+                *unplaced += 1;
                 findings.push(Finding {
                     file: files.journal.clone(),
                     line: None,

@@ -11,7 +11,7 @@ use crate::lines::Utf8Check;
 use crate::tree::{Kind, Tree};
 
 /// The arrays that may be long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum List {
     Messages,
     Snapshots,

@@ -111,7 +111,13 @@ impl ChatWriter {
             let what = format!("its version is {version}, which is only read and never written");
             return Err(ChatError::input(what));
         }
-        Ok(ChatWriter { log, writer, batch: BATCH_BYTES, most_journal: None, stuck: false })
+        let mut chat =
+            ChatWriter { log, writer, batch: BATCH_BYTES, most_journal: None, stuck: false };
+        // Lines that are added to a journal count from the document that it was begun for.
+        if chat.log.refitted {
+            chat.fold()?;
+        }
+        Ok(chat)
     }
 
     /// Lets a commit carry so many bytes, and the journal have so many before it is folded.
@@ -184,6 +190,10 @@ impl ChatWriter {
         }
         let log = &mut self.log;
         let begins = log.overlay.bytes == 0;
+        if begins {
+            // The journal is nothing without the document that it names.
+            self.writer.secure(&log.files.document)?;
+        }
         let mut text = if begins { log.base()?.line() } else { String::new() };
         let mut spans = Vec::new();
         for op in &ops {
@@ -236,10 +246,8 @@ impl ChatWriter {
     /// Nothing that can be read changes by it. A document about which the journal says nothing is not written.
     pub fn fold(&mut self) -> Result<(), ChatError> {
         if self.log.overlay.is_empty() {
-            let journal = &self.log.files.journal;
-            if self.log.store.stat(journal)?.is_some() {
-                let path = journal.clone();
-                self.writer.commit(vec![Step::Remove { path }], Durability::Synced)?;
+            if self.log.store.stat(&self.log.files.journal)?.is_some() {
+                fold::drop_journal(&self.log, &*self.writer)?;
                 self.reopen()?;
             }
             return Ok(());

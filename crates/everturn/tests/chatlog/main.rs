@@ -12,6 +12,7 @@ mod crashes;
 mod damage;
 mod document;
 mod growth;
+mod journals;
 mod model;
 mod support;
 mod tools;

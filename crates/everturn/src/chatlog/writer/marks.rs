@@ -183,7 +183,9 @@ impl ChatWriter {
 
 /// The change that takes a mark away.
 pub(super) fn remove(mark: &ChatMark) -> Delta {
-    Delta::delete(Path::array([mark.list.to_owned(), mark.at.to_string()]))
+    let delta = Delta::delete(Path::array([mark.list.to_owned(), mark.at.to_string()]));
+    // If another program changes the list meanwhile, the mark is known by what it is.
+    Delta { previous: Some(mark.tree.clone()), ..delta }
 }
 
 /// The changes that take the marks of a message away, last ones first, and the marks themselves.

@@ -113,7 +113,7 @@ impl ChatWriter {
         now: Timestamp,
     ) -> Result<Changed, ChatError> {
         let (list, place) = (List::Messages, message.place);
-        let mut ops = vec![Op::Edit { list, place, message: None, edits }];
+        let mut ops = vec![Op::Edit { list, place, id: message.id(), message: None, edits }];
         ops.extend(more);
         self.write(ops, Vec::new(), &now.to_string())?;
         let id = message.id().unwrap_or_default();

@@ -102,17 +102,18 @@ impl ChatWriter {
     /// The changes that give snapshots to another message.
     fn give_snapshots(
         &self,
-        places: impl IntoIterator<Item = u64>,
+        snapshots: &[(u64, Option<String>)],
         to: (u64, Option<&str>),
     ) -> Vec<Op> {
-        let id = to.1.and_then(|id| Tree::from_value(id).ok()).unwrap_or_else(Tree::null);
-        let edit = |place| Op::Edit {
+        let owner = to.1.and_then(|id| Tree::from_value(id).ok()).unwrap_or_else(Tree::null);
+        let edit = |(place, id): &(u64, Option<String>)| Op::Edit {
             list: List::Snapshots,
-            place,
+            place: *place,
+            id: id.clone(),
             message: Some(to.0),
-            edits: vec![Delta::set(Path::array(["message_id"]), id.clone())],
+            edits: vec![Delta::set(Path::array(["message_id"]), owner.clone())],
         };
-        places.into_iter().map(edit).collect()
+        snapshots.iter().map(edit).collect()
     }
 
     /// Throws a message away, with its marks.
@@ -126,11 +127,11 @@ impl ChatWriter {
         };
         let id = before.as_ref().and_then(|before| before.id());
         let to = (before.map_or(0, |before| before.place), id.as_deref());
-        let mut ops = self.give_snapshots(snapshots.iter().map(|(place, _)| *place), to);
+        let mut ops = self.give_snapshots(&snapshots, to);
         if !edits.is_empty() {
             ops.push(Op::Head { edits });
         }
-        ops.push(Op::Remove { place: message.place });
+        ops.push(Op::Remove { place: message.place, id: message.id() });
         let (name, file) = free_file(&self.log, number, now)?;
         let list = |trees: Vec<String>| Tree::parse(format!("[{}]", trees.join(",")));
         let list = |trees| list(trees).unwrap_or_else(|_| Tree::null());
@@ -169,10 +170,11 @@ impl ChatWriter {
         let mut places = Vec::new();
         for (_, snapshot) in snapshots {
             let snapshot = snapshot.string_at::<&str>(&[]).unwrap_or_default();
-            places.extend(self.log.places_of(List::Snapshots, &snapshot)?.first());
+            let place = self.log.places_of(List::Snapshots, &snapshot)?.first().copied();
+            places.extend(place.map(|place| (place, Some(snapshot))));
         }
         // The places are those of the document as it is; nothing is written before all of it is.
-        for op in self.give_snapshots(places, (number, Some(&id))) {
+        for op in self.give_snapshots(&places, (number, Some(&id))) {
             self.log.overlay.note(op, 0..0, None);
         }
         let mut plan = Plan::fold(&self.log)?;
