@@ -33,9 +33,11 @@ const BULK: usize = 64;
 /// Files and their stamps when they were looked at.
 pub(crate) type Stamps = Vec<(FilePath, Option<Stamp>)>;
 
-/// The stamps of files now.
-pub(crate) fn stamps(root: &Path, files: &[FilePath]) -> Stamps {
-    files.iter().map(|file| (file.clone(), Stamp::of(&root.join(file.as_str())))).collect()
+/// The stamps of files now. While a store shows commits that the files lack, there are none.
+pub(crate) fn stamps(source: &Source, files: &[FilePath]) -> Stamps {
+    let is_plain = source.store.is_plain();
+    let stamp = |file: &FilePath| is_plain.then(|| Stamp::of(&source.root.join(file.as_str())));
+    files.iter().map(|file| (file.clone(), stamp(file).flatten())).collect()
 }
 
 /// Whether a later change of one of the files would show. Where there is no file, nothing can show.
@@ -73,6 +75,8 @@ pub(crate) fn list(
     now: SystemTime,
     found: &mut Sessions,
 ) -> Result<Option<io::Error>, LayoutError> {
+    // What is kept tells nothing while commits are shown that the files lack.
+    let dir = dir.filter(|_| source.store.is_plain());
     // What is kept is read while the disk is looked at.
     let (listed, mut known) = thread::scope(|scope| {
         let listed = scope.spawn(|| layout.places(&source.store));
@@ -175,7 +179,7 @@ fn look(layout: &dyn Layout, source: &Source, place: &Place, listed: Option<Summ
         Ok(evidence) => (evidence, None),
         Err(error) => (Evidence::default(), Some(error)),
     };
-    let stamps = stamps(&source.root, &evidence.summary);
+    let stamps = stamps(source, &evidence.summary);
     let read = || {
         layout
             .summary(&source.store, place)

@@ -173,7 +173,7 @@ fn job<'a>(
 ) -> Option<Job<'a>> {
     let source = sources.get(session.source)?;
     let key = key_of(source, session);
-    let stamps = stamps(&source.root, &session.entries);
+    let stamps = stamps(source, &session.entries);
     let bytes = stamps.iter().filter_map(|(_, stamp)| Some((*stamp)?.len)).sum();
     let Some(row) = ledger.rows.get_mut(&key) else {
         return Some(Job { session, key, from: None, stamps, bytes });

@@ -69,7 +69,6 @@ impl Context {
     /// Opens all sources for reading.
     pub(crate) fn collection(&self) -> Result<Collection, Error> {
         let opened = self.sources_there(Access::Read)?;
-        opened.iter().for_each(|(_, root)| root.mention_waiting());
         let source = |(source, root): &(sources::Source, Root)| {
             let mut groups = source.layouts(self).into_iter();
             let first = Source::new(&root.path, root.store(), groups.next().unwrap_or_default());

@@ -163,26 +163,6 @@ impl Root {
         self.path.join(path.as_str()).to_string_lossy().into_owned()
     }
 
-    /// Says whether the files lack commits, which only somebody who may write can put there.
-    pub(crate) fn mention_waiting(&self) {
-        match self.files.waiting() {
-            Ok(0) => {}
-            Ok(count) => {
-                let (commits, them) =
-                    if count == 1 { ("commit", "it") } else { ("commits", "them") };
-                Output::status(&format!(
-                    "{count} {commits} of a process that has not finished are not in the files yet; \
-                     the next command that writes to {} puts {them} there",
-                    self.path.display()
-                ));
-            }
-            Err(error) => {
-                let error = Error::from(error).saying("cannot tell whether commits are missing");
-                Output::status(&error.to_string());
-            }
-        }
-    }
-
     /// Says what had to be mended after a crash, which is known once a writer has its lock.
     pub(crate) fn mention_repairs(&self) {
         report(&self.files.take_findings());
@@ -238,7 +218,6 @@ impl Context {
     /// Opens the root for reading.
     pub(crate) fn open_root(&self) -> Result<Root, Error> {
         let root = Root::open(&self.root_dir()?, Access::Read)?;
-        root.mention_waiting();
         Ok(root)
     }
 
@@ -309,7 +288,6 @@ impl Context {
     /// Finds a session that is to be read.
     pub(crate) fn find_to_read(&self, name: &str) -> Result<Found, Error> {
         let found = self.find(name, Access::Read)?;
-        found.root.mention_waiting();
         Ok(found)
     }
 

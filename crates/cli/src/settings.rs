@@ -21,6 +21,14 @@ pub(crate) fn clock() -> std::time::SystemTime {
     std::time::SystemTime::now()
 }
 
+/// The table of mounted file systems, or the file that `EVERTURN_MOUNTINFO` names, so that what a test prints does
+/// not depend on the disk it runs on. Empty where the system has none.
+pub(crate) fn mount_table() -> String {
+    let given = std::env::var_os("EVERTURN_MOUNTINFO");
+    let table = given.map_or_else(|| PathBuf::from("/proc/self/mountinfo"), PathBuf::from);
+    std::fs::read_to_string(table).unwrap_or_default()
+}
+
 /// The width that `COLUMNS` says texts should have.
 pub(crate) fn columns() -> Option<usize> {
     std::env::var("COLUMNS").ok()?.parse().ok()

@@ -27,6 +27,7 @@ mod life;
 mod log;
 mod message;
 mod names;
+mod refit;
 mod repair;
 mod rescue;
 mod reshape;

@@ -22,7 +22,7 @@ use crate::game;
 use crate::lines::{Item, LARGEST_TEXT, Scan, Source};
 use crate::linggen;
 use crate::names::{FilePath, SessionId};
-use crate::store::{FileStore, OWN_DIR, Store, StoreError, log_findings};
+use crate::store::{FileStore, OWN_DIR, Store, StoreError};
 
 /// Who wants to know what a check finds, while it is running.
 pub trait Watch {
@@ -74,9 +74,14 @@ pub fn check(
 ) -> Result<Checked, StoreError> {
     let stat = disk.stat(start).map_err(StoreError::io("look at", start))?;
     let Some(stat) = stat else { return Err(StoreError::Missing { path: start.clone() }) };
-    let store: Arc<dyn Store> = Arc::new(FileStore::open_read_only(Arc::clone(disk))?);
+    let files = FileStore::open_read_only(Arc::clone(disk))?;
+    // With the commits that only the logs of dead processes have.
+    let disk = files.read_disk()?;
+    let recovery = files.take_findings();
+    let store: Arc<dyn Store> = Arc::new(files);
     let checked = Checked::default();
-    let mut checker = Checker { disk: &**disk, store, watch, checked, covered: BTreeSet::new() };
+    let mut checker = Checker { disk: &*disk, store, watch, checked, covered: BTreeSet::new() };
+    recovery.into_iter().for_each(|finding| checker.report(finding));
     match stat.kind {
         Kind::Dir => {
             disk.list(start).map_err(StoreError::io("list", start))?;
@@ -228,9 +233,8 @@ impl Checker<'_> {
             // The logs of a root within the root speak of paths that are not ours.
             return;
         }
-        match log_findings(self.disk) {
-            Ok(findings) => findings.into_iter().for_each(|finding| self.report(finding)),
-            Err(error) => self.unreadable(own, &error),
+        if let Err(error) = self.disk.list(own) {
+            self.unreadable(own, &error);
         }
     }
 

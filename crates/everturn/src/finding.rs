@@ -70,9 +70,7 @@ codes! {
     LinkOutside = "link-outside",
     /// A file or directory that could not be read.
     Unreadable = "unreadable",
-    /// Commits of a process that is gone wait to be replayed.
-    CommitsWaiting = "commits-waiting",
-    /// Something is in the way of a commit that waits to be replayed.
+    /// Something is in the way of a commit that is in the log of a dead process only.
     CannotReplay = "cannot-replay",
     /// A write-ahead log that cannot be read.
     BadLog = "bad-log",

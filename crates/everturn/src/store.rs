@@ -14,8 +14,10 @@ use crate::names::FilePath;
 
 mod apply;
 mod core;
+mod digest;
 mod errand;
 mod error;
+mod existing;
 mod file;
 mod fingerprint;
 mod group;
@@ -28,16 +30,18 @@ mod plan;
 mod quarantine;
 mod record;
 mod recover;
+mod relocate;
 mod replay;
+mod reserve;
 mod scour;
 mod staged;
 mod tracked;
+mod view;
 
 pub use error::StoreError;
 pub use file::{FileStore, FileWriter, Options};
 pub use fingerprint::Fingerprint;
 pub use locks::Holder;
-pub(crate) use logs::log_findings;
 pub use memory::MemoryStore;
 
 /// Everturn's own directory below the root: logs, locks, quarantine. Not part of anybody's data.
@@ -106,10 +110,22 @@ pub trait Store: Send + Sync {
     /// below.
     fn lock(&self, scopes: &[FilePath]) -> Result<Box<dyn Writer>, StoreError>;
 
+    /// Whether everything that is read stands in files as it is read. If not, commits are shown that only the
+    /// log of a dead process has, and the lengths and times of files tell nothing.
+    fn is_plain(&self) -> bool {
+        true
+    }
+
     /// Overwrites what the store remembers of contents that files no longer have, such as the records of commits that
     /// are done. Fails if another process is writing, whose memory cannot be touched.
     fn scour(&self) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    /// Gives some room back that the store keeps for the time when the disk is full, so that sessions can be moved
+    /// to the trash and deleted even then. False if nothing is left of it.
+    fn release_reserve(&self) -> Result<bool, StoreError> {
+        Ok(false)
     }
 
     /// The path by which a library that keeps its own files, such as SQLite, can open `path`, if the store has such
@@ -140,6 +156,13 @@ pub trait Writer: Send + Sync {
     /// power cut, whole. When it returns an error, nothing has changed, except that after
     /// [`StoreError::Poisoned`] the batch may turn out to be there, whole, once the store is reopened.
     fn commit(&self, steps: Vec<Step>, durability: Durability) -> Result<Receipt, StoreError>;
+
+    /// Makes a file safe from a power cut as it is now, for commits that count on its content without changing
+    /// it: another program may have saved it without a flush.
+    fn secure(&self, file: &FilePath) -> Result<(), StoreError> {
+        let _ = file;
+        Ok(())
+    }
 
     /// Gives the scopes back, with all that was committed safe on the disk.
     fn release(self: Box<Self>) -> Result<(), StoreError>;

@@ -18,6 +18,7 @@ use crate::exit::Exit;
 use crate::homes;
 use crate::output::{Output, counted};
 use crate::progress::Progress;
+use crate::settings;
 
 /// Find damage in JSON and JSONL files, whatever program wrote them
 ///
@@ -39,7 +40,7 @@ pub(crate) struct Args {
 
 /// Where the path lies: the root that Everturn keeps it in, if there is one, and the way from there.
 struct Place {
-    disk: Arc<dyn Disk>,
+    disk: Arc<RealDisk>,
     start: FilePath,
     /// What findings begin with in place of `start`, so that the user can open them.
     shown: PathBuf,
@@ -176,6 +177,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         Some(path) if path.exists() => locate(path)?,
         Some(path) => named(path, context)?,
     };
+    for weak in disk.weak_mounts(&settings::mount_table()) {
+        Output::status(&format!("warning: {weak}"));
+    }
+    let disk: Arc<dyn Disk> = disk;
     let progress = Progress::new("checking");
     let json = context.json;
     let out = &mut context.out;

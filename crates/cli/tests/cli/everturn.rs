@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 pub(crate) fn command(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_everturn"));
     command.current_dir(directory).env_clear().env("COLUMNS", "80");
+    command.env("EVERTURN_MOUNTINFO", "/dev/null");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

@@ -13,6 +13,7 @@ mod exports;
 mod foreign;
 mod kills;
 mod large;
+mod limits;
 mod narrator;
 mod pages;
 mod play;

@@ -52,6 +52,7 @@ fn run_all(examples: Vec<(String, String)>) {
     for (command, printed) in examples {
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(format!("{{ {command}; }} 2>&1")).current_dir(dir.path()).env_clear();
+        shell.env("EVERTURN_MOUNTINFO", "/dev/null");
         shell
             .env("PATH", &path)
             .env("HOME", dir.path())

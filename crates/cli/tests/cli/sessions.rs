@@ -202,23 +202,37 @@ fn a_root_without_anything_of_ours_can_be_read() {
 }
 
 #[test]
-fn readers_say_that_commits_wait_until_somebody_may_write() {
-    let dir = root();
-    let file = "sessions/active/one/notes.jsonl";
-    let steps = format!(r#"{{"steps":[{{"append":{{"file":"{file}","lines":[{{"n":1}}]}}}}]}}"#);
-    let mut writer = Appender::start(dir.path(), &["commit", "--written", "sessions/active/one"]);
+fn readers_show_turns_that_only_the_log_of_a_dead_process_has() {
+    let dir = tempfile::tempdir().unwrap();
+    let create = ["new", "chatlog", "--id", "tale", "--name", "Sam"];
+    assert_eq!(outcome(dir.path(), &create, b"").0, Some(0));
+    let append = ["append", "tale", "--type", "npc", "--name", "Lena"];
+    assert_eq!(outcome(dir.path(), &append, b"one").0, Some(0));
+    let messages = || {
+        let (code, out, err) = outcome(dir.path(), &["show", "tale", "--json"], b"");
+        assert_eq!((code, err.as_str()), (Some(0), ""));
+        out.lines().count()
+    };
+    let listed = || outcome(dir.path(), &["ls", "--json"], b"").1;
+    assert!(messages() == 1 && listed().contains("\"turns\":1"));
+    let file = dir.path().join("chats/tale.json");
+    let mut document: serde_json::Value =
+        serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let mut next = document["messages"][0].clone();
+    next["id"] = "msg-002".into();
+    document["messages"].as_array_mut().unwrap().push(next);
+    let replace = serde_json::json!({"file": "chats/tale.json", "text": document.to_string()});
+    let steps = serde_json::json!({"steps": [{"replace": replace}]}).to_string();
+    let mut writer = Appender::start(dir.path(), &["commit", "--written", "chats/tale.json"]);
     assert!(writer.send(steps.as_bytes()).contains("\"line\":1"));
     writer.child.kill().unwrap();
     writer.child.wait().unwrap();
-    for words in READERS {
-        let (code, _, err) = outcome(dir.path(), words, b"");
-        assert_eq!(code, Some(0), "{words:?}");
-        assert!(err.starts_with("1 commit of a process that has not finished"), "{words:?}: {err}");
-    }
-    assert!(!dir.path().join(file).exists());
-    assert_eq!(outcome(dir.path(), &["snapshot", "one"], b"").0, Some(0));
-    assert_eq!(fs::read_to_string(dir.path().join(file)).unwrap(), "{\"n\":1}\n");
-    assert_eq!(outcome(dir.path(), &["ls"], b"").2, "");
+    let files = everything(dir.path());
+    assert!(messages() == 2 && listed().contains("\"turns\":2"), "{}", listed());
+    assert_eq!(outcome(dir.path(), &["stats"], b"").0, Some(0));
+    assert_eq!(everything(dir.path()), files, "reading has changed something");
+    assert_eq!(outcome(dir.path(), &append, b"three").0, Some(0));
+    assert!(messages() == 3 && listed().contains("\"turns\":3"), "{}", listed());
 }
 
 #[test]

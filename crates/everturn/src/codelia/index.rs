@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rusqlite::ErrorCode;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -121,6 +122,19 @@ pub enum IndexError {
     /// The store said no.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl IndexError {
+    /// Whether more room on the disk may help. SQLite calls a shared memory file that cannot grow an I/O error, and
+    /// does not say why one cannot be made.
+    pub(super) fn may_be_full(&self) -> bool {
+        let IndexError::Database { source, .. } = self else { return false };
+        let code = source.downcast_ref().and_then(rusqlite::Error::sqlite_error_code);
+        matches!(
+            code,
+            Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::CannotOpen)
+        )
+    }
 }
 
 /// Makes a row of the one that is there; none removes it.

@@ -95,10 +95,26 @@ pub(super) fn trash(home: &Home, place: &Place, now: Timestamp) -> Result<Staged
 }
 
 fn drop_row(home: &Home, id: &SessionId) -> Result<(), CodeliaError> {
-    if home.index()?.is_some() {
-        home.index_to_write()?.change(id.as_str(), &mut |_| None)?;
+    with_room(home, || {
+        if home.index()?.is_some() {
+            home.index_to_write()?.change(id.as_str(), &mut |_| None)?;
+        }
+        Ok(())
+    })
+}
+
+/// Changes the index; on a full disk with the room that the store has kept for that.
+fn with_room(
+    home: &Home,
+    mut change: impl FnMut() -> Result<(), CodeliaError>,
+) -> Result<(), CodeliaError> {
+    loop {
+        match change() {
+            Err(CodeliaError::Index(error))
+                if error.may_be_full() && home.store.release_reserve().unwrap_or(false) => {}
+            outcome => return outcome,
+        }
     }
-    Ok(())
 }
 
 fn row_text(row: &Row) -> Vec<u8> {
@@ -172,10 +188,14 @@ pub(super) fn restore(home: &Home, name: &str) -> Result<Place, CodeliaError> {
     }
     let row = read_if_there(store, &row_file(&place)?)?.and_then(|bytes| row_of(&bytes));
     writer.commit(steps, Durability::Synced)?;
-    if home.index()?.is_some() {
-        home.index_to_write()?.change(id.as_str(), &mut |known| known.or_else(|| row.clone()))?;
-        tell(home, &home.find(&id, &mut Vec::new())?)?;
-    }
+    with_room(home, || {
+        if home.index()?.is_some() {
+            let index = home.index_to_write()?;
+            index.change(id.as_str(), &mut |known| known.or_else(|| row.clone()))?;
+            tell(home, &home.find(&id, &mut Vec::new())?)?;
+        }
+        Ok(())
+    })?;
     // What is left of it is the row, which the index has again.
     writer.commit(vec![Step::Remove { path: place }], Durability::Written)?;
     writer.release()?;
@@ -184,14 +204,18 @@ pub(super) fn restore(home: &Home, name: &str) -> Result<Place, CodeliaError> {
 
 /// Removes sessions from the trash for good, as they were when somebody looked at them.
 pub(super) fn purge(home: &Home, wanted: &[Trashed]) -> Result<(), CodeliaError> {
-    let mut entries = Vec::new();
+    let (mut entries, mut kept_rows) = (Vec::new(), Vec::new());
     for trashed in wanted {
         let (name, path) = (name_of(&trashed.name)?, trashed.path.clone());
         // A row that a crash has left behind would be a session without messages.
-        if let Err(CodeliaError::NoSession { .. }) = home.find(&name.id, &mut Vec::new()) {
-            drop_row(home, &name.id)?;
+        if let Err(CodeliaError::NoSession { .. }) = home.find(&name.id, &mut Vec::new())
+            && drop_row(home, &name.id).is_err()
+        {
+            kept_rows.push(name.id.clone());
         }
         entries.push((common::Trashed { name, path }, trashed.bytes));
     }
-    Ok(common::purge(&home.store, &entries, homes)?)
+    common::purge(&home.store, &entries, homes)?;
+    // What the index had no room for before, it may have now.
+    kept_rows.iter().try_for_each(|id| drop_row(home, id))
 }

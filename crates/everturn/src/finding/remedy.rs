@@ -47,9 +47,7 @@ impl Code {
             Code::UnknownReference => {
                 "leaves it, unless what is named is known to be lost or the document is restored"
             }
-            Code::CommitsWaiting | Code::BadLog => {
-                "nothing: the next opening for writing takes care of it"
-            }
+            Code::BadLog => "nothing: the next opening for writing takes care of it",
             Code::OpenSecret => "nothing: the next change of the file takes care of it",
             Code::BadName
             | Code::LinkOutside

@@ -12,11 +12,23 @@ use super::log::own;
 use super::plan::{Aid, Planned, Staged};
 use super::quarantine::{ensure_dir, fingerprint_range};
 use super::record::{Op, Record};
+use super::relocate::{Relocated, relocate};
 use super::tracked::Tracked;
-use crate::disk::{Access, Disk, DiskFile, FileId, Flush, Mode, Stat};
+use crate::disk::{Access, Disk, DiskFile, FileId, Flush, Mode, Stat, is_full};
 use crate::names::{FilePath, PathSet};
 
 pub(super) use undo::Undo;
+
+/// What is removed when a batch has been carried out.
+#[derive(Default)]
+struct Cleanup {
+    /// Things without a name among the data. They go also if the batch is taken back.
+    unneeded: Vec<FilePath>,
+    /// New contents that had to be copied into their places.
+    copied: Vec<FilePath>,
+    /// Data that is removed, or was copied to its new name: the batch is not done before they are gone.
+    originals: Vec<FilePath>,
+}
 
 impl Core {
     /// Applies everything that is pending. A batch that fails is taken back, together with later ones
@@ -100,6 +112,7 @@ impl Core {
         if aborts.is_empty() {
             return Ok(());
         }
+        self.known.clear();
         self.flush_files(|_| true, Flush::UndoFile, Flush::UndoDir)?;
         self.write_log(aborts)?;
         self.sync_log(Flush::Abort)
@@ -108,23 +121,29 @@ impl Core {
     /// Applies one batch whole, or takes back what was done of it. Poisons the store if that fails.
     fn apply(&mut self, planned: &mut Planned) -> Result<(), StoreError> {
         let mut undo = Vec::new();
-        let mut gone = Vec::new();
+        let mut cleanup = Cleanup::default();
         let mut aids = std::mem::take(&mut planned.aids).into_iter();
         for (index, op) in planned.ops.iter().enumerate() {
             let mut aid = aids.next().unwrap_or(Aid::Nothing);
             if let Aid::Staged(staged) = &mut aid {
                 staged.last = index + 1 == planned.ops.len();
             }
-            if let Err(error) = self.apply_op(op, aid, &mut undo, &mut gone) {
+            if let Err(error) = self.apply_op(op, aid, &mut undo, &mut cleanup) {
                 self.discard(aids.collect());
                 if let Err(cause) = self.undo(undo) {
                     return Err(self.poison(cause));
                 }
-                self.clear_away(gone);
+                self.clear_away(cleanup.unneeded);
                 return Err(error);
             }
         }
-        self.clear_away(gone);
+        for original in &cleanup.originals {
+            let removed = remove_tree(&*self.disk, original);
+            // Opening the store again completes it.
+            removed.map_err(|error| self.poison(StoreError::io("remove", original)(error)))?;
+        }
+        self.clear_away(cleanup.unneeded);
+        self.clear_away(cleanup.copied);
         Ok(())
     }
 
@@ -140,7 +159,7 @@ impl Core {
         op: &Op,
         aid: Aid,
         undo: &mut Vec<Undo>,
-        gone: &mut Vec<FilePath>,
+        cleanup: &mut Cleanup,
     ) -> Result<(), StoreError> {
         match (op, aid) {
             (Op::Cut { file, at, was }, Aid::Kept { copy }) => {
@@ -151,20 +170,21 @@ impl Core {
                 self.append(file, bytes, exact, undo)
             }
             (Op::Replace { file, .. }, Aid::Staged(staged)) => {
-                self.replace_kept(file, staged, undo, gone)
+                self.replace_kept(file, staged, undo, cleanup)
             }
             (Op::Rename { from, to }, _) => {
                 self.is_free(to)?;
                 self.make_parents(to, undo)?;
-                self.rename(from, to)?;
-                undo.push(Undo::Rename { from: to.clone(), to: from.clone() });
+                if self.relocate(from, to)?.is_copied() {
+                    cleanup.originals.push(from.clone());
+                    undo.push(Undo::RemoveCopy { path: to.clone() });
+                } else {
+                    undo.push(Undo::Rename { from: to.clone(), to: from.clone() });
+                }
                 Ok(())
             }
             (Op::Remove { path, .. }, Aid::Aside { temp }) => {
-                self.rename(path, &temp)?;
-                undo.push(Undo::Rename { from: temp.clone(), to: path.clone() });
-                gone.push(temp);
-                Ok(())
+                self.remove(path, temp, undo, cleanup)
             }
             (
                 Op::Cut { file: path, .. }
@@ -172,6 +192,30 @@ impl Core {
                 | Op::Remove { path, .. },
                 _,
             ) => Err(StoreError::BadStep { path: path.clone(), reason: "planned without its aid" }),
+        }
+    }
+
+    /// Moves what is removed aside, so that it can come back; where that is impossible, it goes last.
+    fn remove(
+        &mut self,
+        path: &FilePath,
+        temp: FilePath,
+        undo: &mut Vec<Undo>,
+        cleanup: &mut Cleanup,
+    ) -> Result<(), StoreError> {
+        match self.disk.rename(path, &temp) {
+            Ok(()) => {
+                self.follow_rename(path, &temp);
+                undo.push(Undo::Rename { from: temp.clone(), to: path.clone() });
+                cleanup.unneeded.push(temp);
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                self.forget(path);
+                cleanup.originals.push(path.clone());
+                Ok(())
+            }
+            Err(error) => Err(StoreError::io("remove", path)(error)),
         }
     }
 
@@ -273,7 +317,7 @@ impl Core {
         path: &FilePath,
         staged: Staged,
         undo: &mut Vec<Undo>,
-        gone: &mut Vec<FilePath>,
+        cleanup: &mut Cleanup,
     ) -> Result<(), StoreError> {
         let Staged { temp, file, beside, old, old_mode, expected, last } = staged;
         let (beside, replaces) = (beside.is_some(), old.is_some());
@@ -283,18 +327,21 @@ impl Core {
             _ if last => Ok(None),
             None if beside => Ok(None),
             None => Ok(Some(Undo::Remove { path: path.clone() })),
-            Some(bytes) => self.keep_old(path, bytes, old_mode, gone).map(Some),
+            Some(bytes) => self.keep_old(path, bytes, old_mode, cleanup).map(Some),
         });
         let replaced = kept.and_then(|kept| {
-            if beside {
-                self.put_staged(path, &temp, undo)?;
+            let relocated = if beside {
+                self.put_staged(path, &temp, undo)?
             } else {
-                self.replace(path, &temp, file, undo)?;
-            }
+                self.replace(path, &temp, file, undo)?
+            };
             undo.extend(kept);
             let (file, replaced) = (path.clone(), replaces);
-            let unstage = Undo::Unstage { file, staged: temp.clone(), replaced };
-            undo.extend((beside && !last).then_some(unstage));
+            if relocated.is_copied() {
+                cleanup.copied.push(temp.clone());
+            } else if beside && !last {
+                undo.push(Undo::Unstage { file, staged: temp.clone(), replaced });
+            }
             Ok(())
         });
         if replaced.is_err() && !beside {
@@ -309,12 +356,12 @@ impl Core {
         path: &FilePath,
         bytes: Vec<u8>,
         mode: u32,
-        gone: &mut Vec<FilePath>,
+        cleanup: &mut Cleanup,
     ) -> Result<Undo, StoreError> {
         let (file, kept) = (path.clone(), self.temp_name()?);
         match self.disk.link(path, &kept) {
             Ok(()) => {
-                gone.push(kept.clone());
+                cleanup.unneeded.push(kept.clone());
                 Ok(Undo::Old { file, kept })
             }
             Err(error) if is_full(&error) => Err(StoreError::io("keep", path)(error)),
@@ -329,16 +376,21 @@ impl Core {
         temp: &FilePath,
         staged: Option<Box<dyn DiskFile>>,
         undo: &mut Vec<Undo>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Relocated, StoreError> {
         self.make_parents(path, undo)?;
         self.close_some()?;
         let staged = staged.map_or_else(|| self.open_to_flush(temp), Ok)?;
         let stat = staged.stat().map_err(StoreError::io("look at", temp))?;
         // Nothing after this may fail: the caller takes back what happened before.
-        self.disk.rename(temp, path).map_err(StoreError::io("replace", path))?;
+        let relocated = relocate(&*self.disk, temp, path)?;
         self.dirs.extend(path.parent());
-        self.track_changed(path, staged, stat);
-        Ok(())
+        if relocated.is_copied() {
+            // The copy is flushed already.
+            self.files.remove(path);
+        } else {
+            self.track_changed(path, staged, stat);
+        }
+        Ok(relocated)
     }
 
     /// Keeps a file open that has got a name, to flush it later.
@@ -362,6 +414,31 @@ impl Core {
     /// Renames on the disk, and in what is known of it.
     pub(super) fn rename(&mut self, from: &FilePath, to: &FilePath) -> Result<(), StoreError> {
         self.disk.rename(from, to).map_err(StoreError::io("rename", from))?;
+        self.follow_rename(from, to);
+        Ok(())
+    }
+
+    /// The same, or a copy where the disk cannot rename. The original of a copy stays for now.
+    fn relocate(&mut self, from: &FilePath, to: &FilePath) -> Result<Relocated, StoreError> {
+        let relocated = relocate(&*self.disk, from, to)?;
+        if relocated.is_copied() {
+            self.forget(from);
+            self.dirs.extend(to.parent());
+        } else {
+            self.follow_rename(from, to);
+        }
+        Ok(relocated)
+    }
+
+    /// Forgets what is known of something that is about to be removed.
+    fn forget(&mut self, path: &FilePath) {
+        self.files.retain(|file, _| !file.is_within(path));
+        self.rooted.retain(|dir| !dir.is_within(path));
+        self.dirs.retain(|dir| !dir.is_within(path));
+        self.dirs.extend(path.parent());
+    }
+
+    fn follow_rename(&mut self, from: &FilePath, to: &FilePath) {
         self.dirs.extend([from.parent(), to.parent()].into_iter().flatten());
         let inside = |path: &&FilePath| path.is_within(from);
         let moved: Vec<FilePath> = self.files.keys().filter(inside).cloned().collect();
@@ -373,7 +450,6 @@ impl Core {
         self.rooted.retain(|dir| !dir.is_within(from));
         let dirs = std::mem::take(&mut self.dirs);
         self.dirs = dirs.into_iter().map(|dir| dir.moved(from, to).unwrap_or(dir)).collect();
-        Ok(())
     }
 }
 
@@ -401,11 +477,6 @@ pub(super) fn append_to(
         }
         _ => Ok(end),
     }
-}
-
-/// Whether an error means that there is no room for what was to be written.
-fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// Fails if something else stands at `path` than was planned for.

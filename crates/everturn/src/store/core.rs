@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::errand::{Errand, Errands};
+use super::existing::KnownContents;
 use super::lives::Lives;
 use super::log::{Log, own};
 use super::plan::{Aid, Outlook, Planned, Tidy, plan};
 use super::quarantine::ensure_dir;
 use super::record::{Op, Record};
+use super::recover::Blocked;
 use super::tracked::Tracked;
 use super::{Durability, Options, Receipt, Step, StoreError};
 use crate::disk::{Disk, Flush};
@@ -58,6 +60,7 @@ pub(super) struct Core {
     /// Whoever made a directory above our scopes may not have flushed its name, and may never do so.
     pub(super) rooted: BTreeSet<FilePath>,
     lives: Lives,
+    pub(super) known: KnownContents,
     pub(super) outlook: Outlook,
     pub(super) pending: Vec<Pending>,
     /// What batches touched that were taken back since the last one was planned.
@@ -73,8 +76,10 @@ pub(super) struct Core {
     /// How many writers have scopes of this store.
     pub(super) writers: usize,
     pub(super) poisoned: Option<Arc<StoreError>>,
-    /// Names that recovery could not bring to their end, as far as that was reported.
-    pub(super) blocked: BTreeSet<FilePath>,
+    /// Names that recovery could not bring to their end, when it was last tried.
+    pub(super) blocked: Vec<Blocked>,
+    /// Such names that were reported.
+    pub(super) reported: BTreeSet<FilePath>,
     /// What recovery found, until somebody asks.
     pub(super) findings: Vec<Finding>,
 }
@@ -121,7 +126,9 @@ fn record_size(planned: &Planned) -> u64 {
 }
 
 impl Core {
-    pub(super) fn new(disk: Arc<dyn Disk>, options: Options) -> Core {
+    pub(super) fn new(disk: Arc<dyn Disk>, mut options: Options) -> Core {
+        // Twice as many are open in a large batch, and the process needs some for itself.
+        options.open_files = options.open_files.min(disk.max_open_files() / 4).max(1);
         Core {
             disk,
             options,
@@ -130,6 +137,7 @@ impl Core {
             dirs: BTreeSet::new(),
             rooted: BTreeSet::new(),
             lives: Lives::default(),
+            known: KnownContents::default(),
             outlook: Outlook::default(),
             pending: Vec::new(),
             taken_back: PathSet::default(),
@@ -140,7 +148,8 @@ impl Core {
             staged_count: Arc::default(),
             writers: 0,
             poisoned: None,
-            blocked: BTreeSet::new(),
+            blocked: Vec::new(),
+            reported: BTreeSet::new(),
             findings: Vec::new(),
         }
     }
@@ -198,6 +207,7 @@ impl Core {
         }
         self.outlook.add(&planned);
         self.lives.note(&planned.ops);
+        self.known.note(&planned.ops);
         round.bytes += size;
         round.planned.push((ticket, planned));
         Ok(())
@@ -279,6 +289,7 @@ impl Core {
             round.settle(pending.ticket, Err(error.clone()));
         }
         self.outlook.clear();
+        self.known.clear();
         round.bytes = 0;
     }
 
@@ -359,6 +370,7 @@ impl Core {
         }
         log.shrink(self.options.log_most);
         self.lives = Lives::default();
+        self.known.forget_dirs();
         self.preface.clear();
         self.files.clear();
         Ok(())

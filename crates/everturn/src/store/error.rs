@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::disk::is_full;
 use crate::names::FilePath;
 
 /// Why the store could not do what was asked.
@@ -109,20 +110,9 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether a person can take away what is in the way, while everything else goes well.
-    pub(crate) fn is_obstacle(&self) -> bool {
-        match self {
-            StoreError::Missing { .. } | StoreError::Lost { .. } => true,
-            StoreError::Io { source, .. } => matches!(
-                source.kind(),
-                io::ErrorKind::IsADirectory
-                    | io::ErrorKind::NotADirectory
-                    | io::ErrorKind::AlreadyExists
-                    | io::ErrorKind::DirectoryNotEmpty
-                    | io::ErrorKind::PermissionDenied
-            ),
-            _ => false,
-        }
+    /// Whether there was no room for what was to be written, and nothing is in doubt.
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(self, StoreError::Io { source, .. } if is_full(source))
     }
 
     pub(crate) fn io(

@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::core::{Answer, Core};
 use super::group::{Queue, locked};
 use super::locks::{Holder, ScopeLocks, may_write};
 use super::log::own;
-use super::logs::waiting_commits;
 use super::plan::{Tidy, tidy};
 use super::quarantine::ensure_dir;
+use super::reserve::{may_use_reserve, uses_trash, with_reserve};
 use super::staged::is_large;
+use super::view::DiskView;
 use super::{Durability, Receipt, Step, Store, StoreError, Writer};
 use crate::disk::{Access, Disk, Kind, Listing, Stat, read_range};
 use crate::finding::Finding;
@@ -90,6 +91,8 @@ struct Shared {
     core: Mutex<Core>,
     queue: Queue,
     disk: Arc<dyn Disk>,
+    /// The disk for reading.
+    view: RwLock<Arc<DiskView>>,
     /// See [`Options::stage_from`].
     stage_from: usize,
     /// Who writes; `None` if the store is open for reading only.
@@ -120,22 +123,26 @@ impl FileStore {
         check_root(&*disk)?;
         let holder = Some(options.holder.clone());
         let mut core = Core::new(Arc::clone(&disk), options);
-        core.recover_dead_logs()?;
-        Ok(FileStore::new(core, disk, holder))
+        let blocked = core.recover_dead_logs()?;
+        let view = DiskView::plain(Arc::clone(&disk), blocked);
+        Ok(FileStore::new(core, disk, holder, view))
     }
 
     /// Opens a directory for reading. Never writes, so it works on a read-only disk.
     ///
-    /// [`FileStore::waiting`] tells whether commits are missing that only [`FileStore::open`] replays.
+    /// Commits of processes that are gone are shown as [`FileStore::open`] would recover them.
     pub fn open_read_only(disk: Arc<dyn Disk>) -> Result<FileStore, StoreError> {
         check_root(&*disk)?;
         let nobody = Holder { pid: 0, started: String::new() };
-        let core = Core::new(Arc::clone(&disk), Options::new(nobody));
-        Ok(FileStore::new(core, disk, None))
+        let mut core = Core::new(Arc::clone(&disk), Options::new(nobody));
+        let mut view = DiskView::recovered(&disk)?;
+        core.findings.append(&mut view.findings);
+        Ok(FileStore::new(core, disk, None, view))
     }
 
-    fn new(core: Core, disk: Arc<dyn Disk>, holder: Option<Holder>) -> FileStore {
+    fn new(core: Core, disk: Arc<dyn Disk>, holder: Option<Holder>, view: DiskView) -> FileStore {
         let shared = Shared {
+            view: RwLock::new(Arc::new(view)),
             stage_from: core.options.stage_from,
             core: Mutex::new(core),
             queue: Queue::default(),
@@ -147,10 +154,9 @@ impl FileStore {
         FileStore { shared: Arc::new(shared) }
     }
 
-    /// How many commits the logs hold that the plain files do not show.
-    pub fn waiting(&self) -> Result<usize, StoreError> {
-        self.shared.show()?;
-        waiting_commits(&*self.shared.disk)
+    /// The disk as it is read: the plain files, with commits that only the logs of dead processes have.
+    pub(crate) fn read_disk(&self) -> Result<Arc<dyn Disk>, StoreError> {
+        Ok(Arc::clone(&self.shared.view()?.disk))
     }
 
     /// What recovery has found since the last call.
@@ -215,9 +221,15 @@ impl FileStore {
         let Some(holder) = &self.shared.holder else { return Err(StoreError::ReadOnly) };
         let mut core = locked(&self.shared.core);
         core.usable()?;
-        let locks = ScopeLocks::take(&*self.shared.disk, scopes, holder)?;
-        // Whoever had these scopes before may have died meanwhile, with commits in its log.
-        core.await_heritage(scopes)?;
+        let mut locks = with_reserve(
+            || ScopeLocks::take(&*self.shared.disk, scopes, holder),
+            || if uses_trash(scopes) { core.release_reserve() } else { Ok(false) },
+        )?;
+        // The writer before may have died meanwhile, with commits in its log.
+        let ready = core.await_predecessors(scopes, locks.left_behind);
+        self.shared.set_view(DiskView::plain(Arc::clone(&self.shared.disk), core.blocked.clone()));
+        ready?;
+        locks.forget_left_behind();
         core.writers += 1;
         let (shared, scopes) = (Arc::clone(&self.shared), scopes.to_vec());
         Ok(FileWriter { shared, scopes, locks: Some(locks) })
@@ -249,6 +261,23 @@ impl Shared {
         stage.secure_names().map_err(|error| locked(&self.core).poison(error))
     }
 
+    fn set_view(&self, view: DiskView) {
+        *self.view.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(view);
+    }
+
+    /// The disk for reading, with every commit that has returned.
+    fn view(&self) -> Result<Arc<DiskView>, StoreError> {
+        self.show()?;
+        let view = Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner));
+        if view.is_plain() || view.is_current(&*self.disk)? {
+            return Ok(view);
+        }
+        // Another process has recovered what this view shows, and may have gone on from there.
+        let view = Arc::new(DiskView::recovered(&self.disk)?);
+        *self.view.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&view);
+        Ok(view)
+    }
+
     /// Makes the plain files show every commit that has returned.
     fn show(&self) -> Result<(), StoreError> {
         if self.unseen.load(Ordering::Acquire) {
@@ -276,24 +305,30 @@ impl Drop for Shared {
 
 impl Store for FileStore {
     fn read(&self, file: &FilePath, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
-        self.shared.show()?;
-        let disk = &self.shared.disk;
-        let open = disk.open(file, Access::Read).map_err(StoreError::io("open", file))?;
+        let view = self.shared.view()?;
+        view.check(file)?;
+        let open = view.disk.open(file, Access::Read).map_err(StoreError::io("open", file))?;
         read_range(&*open, range.start, range.end).map_err(StoreError::io("read", file))
     }
 
     fn stat(&self, path: &FilePath) -> Result<Option<Stat>, StoreError> {
-        self.shared.show()?;
-        self.shared.disk.stat(path).map_err(StoreError::io("look at", path))
+        let view = self.shared.view()?;
+        view.check(path)?;
+        view.disk.stat(path).map_err(StoreError::io("look at", path))
     }
 
     fn list(&self, dir: &FilePath) -> Result<Listing, StoreError> {
-        self.shared.show()?;
-        self.shared.disk.list(dir).map_err(StoreError::io("list", dir))
+        let view = self.shared.view()?;
+        view.check(dir)?;
+        view.list(dir)
     }
 
     fn lock(&self, scopes: &[FilePath]) -> Result<Box<dyn Writer>, StoreError> {
         Ok(Box::new(self.lock_files(scopes)?))
+    }
+
+    fn is_plain(&self) -> bool {
+        self.shared.view.read().unwrap_or_else(PoisonError::into_inner).is_plain()
     }
 
     fn scour(&self) -> Result<(), StoreError> {
@@ -303,8 +338,16 @@ impl Store for FileStore {
         locked(&self.shared.core).scour()
     }
 
+    fn release_reserve(&self) -> Result<bool, StoreError> {
+        if self.shared.holder.is_none() {
+            return Err(StoreError::ReadOnly);
+        }
+        locked(&self.shared.core).release_reserve()
+    }
+
     fn local_path(&self, path: &FilePath) -> Result<Option<PathBuf>, StoreError> {
-        self.shared.disk.local_path(path).map_err(StoreError::io("find", path))
+        let view = self.shared.view()?;
+        view.disk.local_path(path).map_err(StoreError::io("find", path))
     }
 }
 
@@ -325,6 +368,17 @@ impl FileWriter {
         }
     }
 
+    fn commit_once(&self, steps: Vec<Step>, durability: Durability) -> Result<Receipt, StoreError> {
+        let mut tidy = tidy(steps)?;
+        self.shared.stage(&mut tidy, durability)?;
+        tidy.look(&*self.shared.disk)?;
+        let receipt = self.shared.queue.commit(&self.shared.core, (tidy, durability))?;
+        if durability == Durability::Written {
+            self.shared.unseen.store(true, Ordering::Release);
+        }
+        Ok(receipt)
+    }
+
     fn free(&mut self) -> Result<(), StoreError> {
         let Some(locks) = self.locks.take() else { return Ok(()) };
         // The next writer must not find changes that only our log would bring back after a power cut.
@@ -342,14 +396,17 @@ impl FileWriter {
 impl Writer for FileWriter {
     fn commit(&self, steps: Vec<Step>, durability: Durability) -> Result<Receipt, StoreError> {
         self.check(&steps)?;
-        let mut tidy = tidy(steps)?;
-        self.shared.stage(&mut tidy, durability)?;
-        tidy.look(&*self.shared.disk)?;
-        let receipt = self.shared.queue.commit(&self.shared.core, (tidy, durability))?;
-        if durability == Durability::Written {
-            self.shared.unseen.store(true, Ordering::Release);
+        if !may_use_reserve(&steps) {
+            return self.commit_once(steps, durability);
         }
-        Ok(receipt)
+        with_reserve(
+            || self.commit_once(steps.clone(), durability),
+            || locked(&self.shared.core).release_reserve(),
+        )
+    }
+
+    fn secure(&self, file: &FilePath) -> Result<(), StoreError> {
+        locked(&self.shared.core).secure(file)
     }
 
     fn release(mut self: Box<Self>) -> Result<(), StoreError> {

@@ -4,6 +4,8 @@
 //! lies in exclude each other, and two sessions in one directory do not. The locks are the operating
 //! system's and end with their process; the text in the file only tells others whom to ask.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::log::own;
@@ -19,6 +21,25 @@ pub struct Holder {
     pub pid: u32,
     /// When it started, for a person to read.
     pub started: String,
+}
+
+impl Holder {
+    /// What stands in a lock file.
+    pub(super) fn to_text(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// The holder that a lock file names.
+    pub(super) fn read(disk: &dyn Disk, file: &FilePath) -> Option<Holder> {
+        let text = read_all(&*disk.open(file, Access::Read).ok()?).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "pid {}, started {}", self.pid, self.started)
+    }
 }
 
 /// Whether the writer of `scopes` may write at `path`.
@@ -41,7 +62,9 @@ fn lock_file(scope: &FilePath) -> FilePath {
 /// The locks of one writer; dropping them frees the scopes.
 pub(super) struct ScopeLocks {
     exclusive: Vec<Box<dyn DiskLock>>,
-    _shared: Vec<Box<dyn DiskLock>>,
+    shared: Vec<Box<dyn DiskLock>>,
+    /// Whether a lock file was found that its holder has not removed: it may have died.
+    pub(super) left_behind: bool,
 }
 
 impl ScopeLocks {
@@ -55,17 +78,29 @@ impl ScopeLocks {
         // In order, so that two processes that want the same scopes do not each get half of them.
         scopes.sort();
         scopes.dedup();
-        let mut locks = ScopeLocks { exclusive: Vec::new(), _shared: Vec::new() };
+        let left_behind = scopes.iter().map(|scope| is_left_behind(disk, scope));
+        let left_behind = left_behind.collect::<Result<Vec<bool>, _>>()?.contains(&true);
+        let mut locks = ScopeLocks { exclusive: Vec::new(), shared: Vec::new(), left_behind };
         for scope in &scopes {
             for above in scope.ancestors().filter(|above| !scopes.contains(above)) {
-                locks._shared.push(take_one(disk, scope, &above, Sharing::Shared)?);
+                locks.shared.push(take_one(disk, scope, &above, Sharing::Shared)?);
             }
             let lock = take_one(disk, scope, scope, Sharing::Exclusive)?;
-            let text = serde_json::to_vec(holder).unwrap_or_default();
-            lock.describe(&text).map_err(StoreError::io("write", &lock_file(scope)))?;
+            lock.describe(&holder.to_text()).map_err(StoreError::io("write", &lock_file(scope)))?;
             locks.exclusive.push(lock);
         }
         Ok(locks)
+    }
+
+    /// Takes away the names of writers of scopes above that are gone, once their commits are safe. None of them
+    /// can be alive: we share their locks.
+    pub(super) fn forget_left_behind(&mut self) {
+        if std::mem::take(&mut self.left_behind) {
+            for lock in &self.shared {
+                // A text that stays costs the next writer a look at the logs.
+                drop(lock.describe(b""));
+            }
+        }
     }
 
     /// Frees the scopes and leaves no lock file behind.
@@ -75,6 +110,35 @@ impl ScopeLocks {
             |lock: Box<dyn DiskLock>| lock.release().map_err(StoreError::io("free", &dir));
         self.exclusive.into_iter().try_for_each(release)
     }
+}
+
+/// Whether a writer of this scope, or of one above or below it, has not removed its lock file.
+///
+/// The files of scopes above that were only shared stay, and are empty.
+fn is_left_behind(disk: &dyn Disk, scope: &FilePath) -> Result<bool, StoreError> {
+    let len = |file: &FilePath| {
+        let stat = disk.stat(file).map_err(StoreError::io("look at", file))?;
+        Ok::<_, StoreError>(stat.map(|stat| stat.len))
+    };
+    if len(&lock_file(scope))?.is_some() {
+        return Ok(true);
+    }
+    for above in scope.ancestors() {
+        if len(&lock_file(&above))?.is_some_and(|len| len > 0) {
+            return Ok(true);
+        }
+    }
+    let dir = own(&["locks"]);
+    let below = scope.flat_name("%2F");
+    let listing = disk.list(&dir).map_err(StoreError::io("list", &dir))?;
+    for entry in listing.entries {
+        if (scope.is_root() || entry.name.as_str().starts_with(below.as_str()))
+            && len(&dir.join(&entry.name))?.is_some_and(|len| len > 0)
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn take_one(
@@ -101,12 +165,8 @@ fn who(disk: &dyn Disk, scope: &FilePath) -> String {
         .iter()
         .filter(|entry| scope.is_root() || entry.name.as_str().starts_with(below.as_str()));
     let files = std::iter::once(own_file).chain(inside.map(|entry| dir.join(&entry.name)));
-    let holders = files.filter_map(|file| {
-        let text = read_all(&*disk.open(&file, Access::Read).ok()?).ok()?;
-        serde_json::from_slice::<Holder>(&text).ok()
-    });
-    match holders.into_iter().next() {
-        Some(holder) => format!("pid {}, started {}", holder.pid, holder.started),
-        None => "which did not leave its name".to_owned(),
-    }
+    let mut holders = files.filter_map(|file| Holder::read(disk, &file));
+    holders
+        .next()
+        .map_or_else(|| "which did not leave its name".to_owned(), |holder| holder.to_string())
 }

@@ -7,20 +7,24 @@
 use std::io;
 
 use super::record::{HEAD, Record, decode};
-use super::{OWN_DIR, StoreError};
+use super::{Holder, OWN_DIR, StoreError};
 use crate::checksum::checksum;
 use crate::disk::{
-    Access, Disk, DiskFile, DiskLock, Flush, Kind, Mode, Sharing, read_full, write_full,
+    Access, Disk, DiskFile, DiskLock, Flush, Kind, Mode, Sharing, is_full, read_full, read_range,
+    write_full,
 };
 use crate::names::{FilePath, Name, NameError};
 
 const MAGIC: &[u8; 8] = b"EVERTURN";
-/// What is written; since 2 a record may name a staged file. Older versions are read.
-const VERSION: u32 = 2;
+/// What is written. Since 2 a record may name a staged file, since 3 it tells removed things by what they
+/// held. Older versions are read.
+const VERSION: u32 = 3;
 const SLOT: u64 = 4096;
 const SLOT_USED: usize = 32;
 /// Where records start.
 pub(super) const RECORDS: u64 = 2 * SLOT;
+/// How long a new log is on a disk that has no room for a longer one.
+const LEAST_CAPACITY: u64 = 32 << 10;
 /// How much is zero-filled in one call.
 const FILL: usize = 1 << 20;
 
@@ -64,6 +68,24 @@ impl LogNumber {
         own(&["wal", &format!("{:04}.lock", self.0)])
     }
 
+    /// Locked by a process that recovers the log.
+    pub(super) fn recovery_lock(self) -> FilePath {
+        own(&["wal", &format!("{:04}.recovery", self.0)])
+    }
+
+    /// Whether a process that lives has the log. Writes nothing.
+    pub(super) fn has_owner(self, disk: &dyn Disk) -> Result<bool, StoreError> {
+        let path = self.lock();
+        disk.is_locked(&path).map_err(StoreError::io("look at", &path))
+    }
+
+    /// Who recovers the log, or has it, as far as the lock files tell.
+    pub(super) fn holder(self, disk: &dyn Disk) -> String {
+        let known = [self.recovery_lock(), self.lock()].map(|file| Holder::read(disk, &file));
+        let known = known.into_iter().flatten().next();
+        known.map_or_else(|| "which is ending".to_owned(), |holder| holder.to_string())
+    }
+
     /// How the temporary files of this log's owner begin.
     pub(super) fn temp_prefix(self) -> String {
         format!("{:04}-", self.0)
@@ -74,7 +96,15 @@ impl LogNumber {
         let dir = own(&["wal"]);
         let listing = match disk.list(&dir) {
             Ok(listing) => listing,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            // Where something else stands, nothing was ever logged.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Ok(Vec::new());
+            }
             Err(error) => return Err(StoreError::io("list", &dir)(error)),
         };
         let files = listing.entries.iter().filter(|entry| entry.kind == Kind::File);
@@ -93,7 +123,7 @@ impl LogNumber {
         disk.lock(&path, sharing).map_err(StoreError::io("lock", &path))
     }
 
-    /// Whether whoever had the log last has ended without closing it, as its lock file tells.
+    /// Whether the last owner of the log has ended without closing it, as its lock file tells.
     ///
     /// Then the disk may hold records that nobody sees: they were voided after a failure, and a power
     /// cut would bring them back.
@@ -110,10 +140,10 @@ pub(super) struct Scan {
     /// The records of the present epoch.
     pub(super) records: Vec<Record>,
     /// The present epoch; 0 if the log was never used.
-    epoch: u64,
+    pub(super) epoch: u64,
     /// The checksum of the last record, and where the next one goes.
     link: u64,
-    end: u64,
+    pub(super) end: u64,
     /// Whether the log cannot be trusted to have been read whole.
     pub(super) damaged: bool,
 }
@@ -161,6 +191,15 @@ impl Slot {
     }
 }
 
+/// The present epoch of a log, without reading its records; 0 if it has none.
+pub(super) fn epoch(file: &dyn DiskFile) -> io::Result<u64> {
+    let epoch = |slot: Slot| match slot {
+        Slot::Good { epoch, .. } => epoch,
+        Slot::Blank | Slot::Newer | Slot::Bad => 0,
+    };
+    Ok(epoch(Slot::read(file, 0)?).max(epoch(Slot::read(file, 1)?)))
+}
+
 /// Reads all records of the present epoch.
 pub(super) fn scan(file: &dyn DiskFile) -> io::Result<Scan> {
     let slots = [Slot::read(file, 0)?, Slot::read(file, 1)?];
@@ -188,6 +227,22 @@ pub(super) fn scan(file: &dyn DiskFile) -> io::Result<Scan> {
     // A header that is bad although the records of the other epoch are gone was not torn by recycling.
     let damaged = torn && records.is_empty() && stray_record(file)?;
     Ok(Scan { records, epoch, link, end: at, damaged })
+}
+
+/// Makes sure that the disk has what the page cache shows of a log, before anybody acts on it.
+///
+/// All of it is written again: after a failed background write the cache shows bytes as clean that the disk
+/// does not have, and a flush alone would leave it so.
+pub(super) fn secure(disk: &dyn Disk, number: LogNumber) -> Result<(), StoreError> {
+    let path = number.file();
+    let file = disk.open(&path, Access::Write).map_err(StoreError::io("open", &path))?;
+    let used = scan(&*file).map_err(StoreError::io("read", &path))?.end;
+    let bytes = read_range(&*file, 0, used).map_err(StoreError::io("read", &path))?;
+    write_full(&*file, 0, &bytes).map_err(StoreError::io("write", &path))?;
+    file.sync(Flush::RecoverLog).map_err(StoreError::io("flush", &path))?;
+    let dir = own(&["wal"]);
+    disk.sync_dir(&dir, Flush::RecoverLog).map_err(StoreError::io("flush", &dir))?;
+    file.drop_cache().map_err(StoreError::io("read", &path))
 }
 
 /// The head and body of what may be a record; `None` at the end of the log.
@@ -295,14 +350,16 @@ impl Log {
     }
 
     /// Leaves a mark that stays if this process ends without [`Log::close`].
-    pub(super) fn mark_in_use(&self) -> Result<(), StoreError> {
-        let marked = self.lock.describe(b"in use");
+    pub(super) fn mark_in_use(&self, holder: &Holder) -> Result<(), StoreError> {
+        let marked = self.lock.describe(&holder.to_text());
         marked.map_err(StoreError::io("write", &self.number.lock()))
     }
 
     /// Frees a log in which nothing is left to be done.
+    ///
+    /// The lock file stays, empty: on a disk that is full a new one could not be had.
     pub(super) fn close(self) -> Result<(), StoreError> {
-        self.lock.release().map_err(StoreError::io("free", &self.number.lock()))
+        self.lock.describe(b"").map_err(StoreError::io("free", &self.number.lock()))
     }
 
     fn secure_name(&self, disk: &dyn Disk) -> Result<(), StoreError> {
@@ -334,7 +391,18 @@ impl Log {
             buffer: Vec::new(),
             count: 0,
         };
-        log.fill(0).map_err(StoreError::io("fill", &path))?;
+        if let Err(error) = log.fill(0) {
+            // Less will do, as long as there is room in it; but nothing is to stay of what is of no use.
+            let refill = |log: &mut Log| {
+                log.capacity = capacity.min(LEAST_CAPACITY);
+                log.file.set_len(log.capacity)?;
+                log.fill(0)
+            };
+            if !is_full(&error) || refill(&mut log).is_err() {
+                drop(disk.remove(&path));
+                return Err(StoreError::io("fill", &path)(error));
+            }
+        }
         log.secure_name(disk)?;
         log.recycle().map_err(StoreError::io("write", &path))?;
         Ok(log)
@@ -437,6 +505,19 @@ impl Log {
         if self.capacity > most && self.count == 0 && self.file.set_len(most).is_ok() {
             self.capacity = most;
         }
+    }
+
+    /// Cuts an empty log, on a disk that is full; says whether that made it shorter. The room can be used
+    /// when this returns.
+    pub(super) fn cut(&mut self, capacity: u64) -> io::Result<bool> {
+        if self.capacity <= capacity || self.count > 0 {
+            return Ok(false);
+        }
+        self.file.set_len(capacity)?;
+        self.capacity = capacity;
+        // Some file systems give freed blocks out again only after they have noted that they are free.
+        self.file.sync(Flush::Recycle)?;
+        Ok(true)
     }
 
     fn start_epoch(&mut self) -> io::Result<()> {

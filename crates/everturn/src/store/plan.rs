@@ -8,9 +8,10 @@ mod tidy;
 use std::collections::{BTreeMap, HashMap};
 
 use super::core::Core;
+use super::digest::contents;
 use super::fingerprint::Fingerprint;
 use super::quarantine::set_aside;
-use super::record::{NewContent, Op};
+use super::record::{Held, NewContent, Op};
 use super::staged::StagedFile;
 use super::tracked::End;
 use super::{At, Durability, Expect, Receipt, Secrecy, Step, StoreError};
@@ -254,6 +255,7 @@ impl Planner<'_> {
             self.check_new(&file)?;
         }
         let was = old.as_deref().map(Fingerprint::of);
+        self.core.secure_replaced(&file, was)?;
         match expect {
             Expect::Absent if was.is_some() => {
                 return Err(StoreError::Taken { path: file });
@@ -318,10 +320,17 @@ impl Planner<'_> {
             return Err(StoreError::Missing { path });
         }
         let stat = self.core.disk.stat(&path).map_err(StoreError::io("look at", &path))?;
-        let id = stat.map_or_else(FileId::default, |stat| stat.id);
+        let changed = self.ops.iter().flat_map(Op::paths).any(|name| name.is_within(&path));
+        let held = match stat {
+            Some(stat) if !changed => {
+                self.core.secure_removed(&path, stat)?;
+                Held::Files(contents(&*self.core.disk, &path, stat)?)
+            }
+            _ => Held::Unknown,
+        };
         let temp = self.core.temp_name()?;
         self.names.push(path.clone());
-        self.push(Op::Remove { path, id }, Aid::Aside { temp });
+        self.push(Op::Remove { path, held }, Aid::Aside { temp });
         Ok(())
     }
 

@@ -52,21 +52,40 @@ pub(super) fn set_aside(
     end: u64,
 ) -> Result<SetAside, StoreError> {
     let was = fingerprint_range(file, start, end).map_err(StoreError::io("read", path))?;
-    let dir = own(&["quarantine"]);
-    ensure_dir(disk, &dir, &mut Vec::new())?;
     let place = place(path, start, was);
-    let known = disk.stat(&place).map_err(StoreError::io("look at", &place))?;
-    if known.is_some() {
+    keep(disk, &place, |copy| copy_range(file, start, end, copy))?;
+    Ok(SetAside { place, was })
+}
+
+/// Makes a file of the quarantine, durably.
+fn keep(
+    disk: &dyn Disk,
+    place: &FilePath,
+    write: impl FnOnce(&dyn DiskFile) -> io::Result<()>,
+) -> Result<(), StoreError> {
+    ensure_dir(disk, &own(&["quarantine"]), &mut Vec::new())?;
+    if disk.stat(place).map_err(StoreError::io("look at", place))?.is_some() {
         // It may be what a power cut left of an earlier copy.
-        disk.remove(&place).map_err(StoreError::io("remove", &place))?;
+        disk.remove(place).map_err(StoreError::io("remove", place))?;
     }
-    let copy = disk.create(&place, Mode::Private).map_err(StoreError::io("create", &place))?;
-    copy_range(file, start, end, &*copy).map_err(StoreError::io("write", &place))?;
-    copy.sync(Flush::QuarantineFile).map_err(StoreError::io("flush", &place))?;
+    let copy = disk.create(place, Mode::Private).map_err(StoreError::io("create", place))?;
+    write(&*copy).map_err(StoreError::io("write", place))?;
+    copy.sync(Flush::QuarantineFile).map_err(StoreError::io("flush", place))?;
     for dir in place.ancestors() {
         disk.sync_dir(&dir, Flush::QuarantineDir).map_err(StoreError::io("flush", &dir))?;
     }
-    Ok(SetAside { place, was })
+    Ok(())
+}
+
+/// Keeps a content that a file was to get and cannot, durably; returns where.
+pub(super) fn keep_bytes(
+    disk: &dyn Disk,
+    path: &FilePath,
+    bytes: &[u8],
+) -> Result<FilePath, StoreError> {
+    let place = place(path, 0, Fingerprint::of(bytes));
+    keep(disk, &place, |copy| append_full(copy, bytes))?;
+    Ok(place)
 }
 
 /// Calls `each` with the bytes from `start` to `end`, piece by piece.
@@ -103,6 +122,11 @@ pub(super) fn fingerprint_range(
     Ok(Fingerprint { len: end.saturating_sub(start), sum: sum.value() })
 }
 
-fn copy_range(from: &dyn DiskFile, start: u64, end: u64, to: &dyn DiskFile) -> io::Result<()> {
+pub(super) fn copy_range(
+    from: &dyn DiskFile,
+    start: u64,
+    end: u64,
+    to: &dyn DiskFile,
+) -> io::Result<()> {
     for_each_chunk(from, start, end, |bytes| append_full(to, bytes))
 }

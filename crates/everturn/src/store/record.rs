@@ -5,7 +5,6 @@
 
 use super::fingerprint::Fingerprint;
 use crate::checksum::checksum;
-use crate::disk::FileId;
 use crate::names::FilePath;
 
 /// The bytes before a record's body: length, kind, link to the record before, checksum.
@@ -25,8 +24,22 @@ pub(super) enum Op {
     Replace { file: FilePath, was: Option<Fingerprint>, private: bool, new: NewContent },
     /// `from` is now `to`, which did not exist.
     Rename { from: FilePath, to: FilePath },
-    /// `path`, which was this file or directory, is gone.
-    Remove { path: FilePath, id: FileId },
+    /// `path`, which held this, is gone.
+    Remove { path: FilePath, held: Held },
+}
+
+/// What a file or directory held when it was removed, so that another one made later under the same name is
+/// left alone.
+///
+/// Inode and device numbers do not tell: they change when a file system is mounted again or a root is copied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Held {
+    /// Files with these values; see [`contents`](super::digest::contents).
+    Files(Vec<u64>),
+    /// It is not known: other steps of the same batch change it.
+    Unknown,
+    /// The inode number and time of birth, in logs of version 2 and older.
+    Inode { number: u64, born: u64 },
 }
 
 /// What a file was given.
@@ -36,6 +49,15 @@ pub(super) enum NewContent {
     Bytes(Vec<u8>),
     /// What a file of the log's own held, which was renamed.
     Staged(StagedContent),
+}
+
+impl NewContent {
+    pub(super) fn print(&self) -> Fingerprint {
+        match self {
+            NewContent::Bytes(bytes) => Fingerprint::of(bytes),
+            NewContent::Staged(staged) => staged.print,
+        }
+    }
 }
 
 /// A content in a file of the log's own, by the number that the file has in its name.
@@ -71,6 +93,7 @@ impl Op {
                 }
                 Op::Replace { file, new: NewContent::Staged(_), .. } => len(file),
                 Op::Rename { from, to } => len(from) + len(to),
+                Op::Remove { path, held: Held::Files(sums) } => len(path) + 8 * sums.len() as u64,
                 Op::Remove { path, .. } => len(path),
             }
     }
@@ -159,10 +182,20 @@ impl Encoder {
                 self.path(from);
                 self.path(to);
             }
-            Op::Remove { path, id: FileId(device, number, born) } => {
-                self.byte(5);
+            Op::Remove { path, held } => {
+                self.byte(if matches!(held, Held::Inode { .. }) { 5 } else { 7 });
                 self.path(path);
-                [device, number, born].into_iter().for_each(|field| self.number(*field));
+                match held {
+                    // Device 0: no device has that number.
+                    Held::Inode { number, born } => {
+                        [0, *number, *born].into_iter().for_each(|field| self.number(field));
+                    }
+                    Held::Files(sums) => {
+                        self.number(sums.len() as u64 + 1);
+                        sums.iter().for_each(|sum| self.number(*sum));
+                    }
+                    Held::Unknown => self.number(0),
+                }
             }
         }
     }
@@ -216,9 +249,22 @@ impl Decoder<'_> {
             }
             4 => Op::Rename { from: self.path()?, to: self.path()? },
             5 => {
+                let (path, _device) = (self.path()?, self.number()?);
+                let held = Held::Inode { number: self.number()?, born: self.number()? };
+                Op::Remove { path, held }
+            }
+            7 => {
                 let path = self.path()?;
-                let id = FileId(self.number()?, self.number()?, self.number()?);
-                Op::Remove { path, id }
+                let held = match self.number()?.checked_sub(1) {
+                    None => Held::Unknown,
+                    Some(count) => {
+                        let count = usize::try_from(count).ok()?;
+                        let sums = self.take(count.checked_mul(8)?)?.chunks_exact(8);
+                        let sum = |field: &[u8]| Some(u64::from_le_bytes(field.try_into().ok()?));
+                        Held::Files(sums.map(sum).collect::<Option<_>>()?)
+                    }
+                };
+                Op::Remove { path, held }
             }
             _ => return None,
         })
@@ -324,7 +370,9 @@ mod tests {
                 Op::Replace { file: path("s"), was: Some(was), private: true, new: staged.clone() },
                 Op::Replace { file: path("s"), was: None, private: false, new: staged },
                 Op::Rename { from: path("x/y"), to: path("z") },
-                Op::Remove { path: path("ü/日本"), id: FileId(1, 2, 3) },
+                Op::Remove { path: path("ü/日本"), held: Held::Files(vec![1, 2, 3]) },
+                Op::Remove { path: path("x"), held: Held::Unknown },
+                Op::Remove { path: path("x"), held: Held::Inode { number: 2, born: 3 } },
             ]),
             Record::Abort(7),
             Record::Settled(vec![path("a"), FilePath::root()]),

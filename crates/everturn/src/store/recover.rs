@@ -1,8 +1,17 @@
 //! Brings the plain files to where the log of a process that is gone says they are.
 //!
+//! [`recover`] first flushes the log itself, because its last records may be in the page cache only. Then a
+//! [`Recovery`] goes through the [`History`] of the log twice. The first pass changes nothing and finds the
+//! commits that cannot be completed as they were written, because another program has changed one of their
+//! files or something is in the way. The second pass carries everything out. Of a commit in doubt nothing is
+//! destroyed: its removals are not carried out, and contents that it replaces go to the quarantine.
+//!
 //! Everything is written again even where it seems to be there: after a failed flush the operating system
 //! shows bytes that the disk does not have. Doing it twice changes nothing.
 
+mod assess;
+mod ending;
+mod lines;
 mod shown;
 mod tail;
 
@@ -10,32 +19,36 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::StoreError;
-use super::apply::{remove_tree, sweep};
+use super::apply::sweep;
 use super::fingerprint::Fingerprint;
-use super::log::{LogNumber, own, scan};
+use super::log::{LogNumber, own, scan, secure};
 use super::plan::replaced_mode;
-use super::quarantine::{ensure_dir, set_aside};
+use super::quarantine::{ensure_dir, fingerprint_range, keep_bytes, set_aside};
 use super::record::{NewContent, StagedContent};
-use super::replay::{Content, Edit, Ending, History, is_remnant};
+use super::relocate::relocate;
+use super::replay::{Content, FileHistory, History};
 use super::staged::{is_whole, set_staged_aside, staged_path};
 use super::tracked::sync_dir;
-use crate::disk::{
-    Access, Disk, DiskFile, FileId, Flush, Kind, Mode, Stat, append_full, read_all, read_range,
-    write_full,
-};
+use crate::disk::{Access, Disk, DiskFile, Flush, Stat, append_full, read_all};
 use crate::finding::{Code, Finding};
-use crate::lines::Tail;
 use crate::names::{FilePath, PathSet};
-use shown::{find, is_ours, starts_with_remnant};
-use tail::{cut, kept_tail, lines_from};
-
-pub(super) use shown::waiting;
 
 /// How many files that were written are open before they are flushed.
-const MAX_OPEN: usize = 64;
+const MAX_OPEN: usize = 32;
 
 fn look(disk: &dyn Disk, path: &FilePath) -> Result<Option<Stat>, StoreError> {
     disk.stat(path).map_err(StoreError::io("look at", path))
+}
+
+/// A file as the device has it, not as the page cache shows it.
+fn open_uncached(
+    disk: &dyn Disk,
+    path: &FilePath,
+    access: Access,
+) -> Result<Box<dyn DiskFile>, StoreError> {
+    let file = disk.open(path, access).map_err(StoreError::io("open", path))?;
+    file.drop_cache().map_err(StoreError::io("read", path))?;
+    Ok(file)
 }
 
 /// The history that a log holds, or what is wrong with the log.
@@ -55,18 +68,23 @@ pub(super) fn read_log(
     Ok(Ok(History::fold(scan.records)))
 }
 
+/// A name that cannot be brought to where a log says it is, and why.
+pub(super) type Blocked = (FilePath, Arc<StoreError>);
+
 /// What came of replaying a log.
 #[derive(Default)]
 pub(super) struct Recovered {
     pub(super) findings: Vec<Finding>,
     /// Names that could not be brought to their end, and why. If there are any, the log must stay.
-    pub(super) blocked: Vec<(FilePath, Arc<StoreError>)>,
+    pub(super) blocked: Vec<Blocked>,
     /// The other names, if there are such; what the log says of them is done and flushed.
     pub(super) settled: Vec<FilePath>,
 }
 
 /// Replays the log of a process that is gone. Afterwards the log may be recycled, unless names are blocked.
 pub(super) fn recover(disk: &dyn Disk, number: LogNumber) -> Result<Recovered, StoreError> {
+    // A record that only the page cache has must not be half applied when the power goes.
+    secure(disk, number)?;
     sweep(disk, &number.temp_prefix())?;
     let history = match read_log(disk, number)? {
         Ok(history) => history,
@@ -79,19 +97,21 @@ pub(super) fn recover(disk: &dyn Disk, number: LogNumber) -> Result<Recovered, S
             return Ok(Recovered { findings: vec![finding], ..Recovered::default() });
         }
     };
-    let temp = own(&["tmp", &format!("{}0", number.temp_prefix())]);
     let mut recovery = Recovery {
         disk,
         number,
         history: &history,
-        temp,
+        temp: own(&["tmp", &format!("{}0", number.temp_prefix())]),
         written: Vec::new(),
         dirs: BTreeSet::new(),
         findings: Vec::new(),
         blocked: Vec::new(),
         blocked_names: PathSet::default(),
+        changed: BTreeSet::new(),
+        in_doubt: BTreeSet::new(),
+        waiting: BTreeSet::new(),
     };
-    recovery.run()?;
+    recovery.run();
     let Recovery { findings, blocked, blocked_names, .. } = recovery;
     let mut settled = Vec::new();
     if !blocked.is_empty() {
@@ -101,75 +121,112 @@ pub(super) fn recover(disk: &dyn Disk, number: LogNumber) -> Result<Recovered, S
     Ok(Recovered { findings, blocked, settled })
 }
 
+/// A file with changes that are not flushed yet.
+struct WrittenFile {
+    /// The name that the log has for it.
+    name: FilePath,
+    place: FilePath,
+    file: Box<dyn DiskFile>,
+    /// What was written: where it starts, and its fingerprint.
+    parts: Vec<(u64, Fingerprint)>,
+}
+
+impl WrittenFile {
+    /// Flushes the file, and reads back from the device what was written.
+    fn secure(&self) -> Result<(), StoreError> {
+        self.file.sync(Flush::RecoverFile).map_err(StoreError::io("flush", &self.place))?;
+        self.file.drop_cache().map_err(StoreError::io("read", &self.place))?;
+        for (start, print) in &self.parts {
+            let found = fingerprint_range(&*self.file, *start, start + print.len);
+            if found.map_err(StoreError::io("read back", &self.place))? != *print {
+                let message = "the disk does not have what was written to it";
+                return Err(StoreError::io("flush", &self.place)(std::io::Error::other(message)));
+            }
+        }
+        Ok(())
+    }
+}
+
 struct Recovery<'a> {
     disk: &'a dyn Disk,
     number: LogNumber,
     history: &'a History,
     temp: FilePath,
-    written: Vec<(FilePath, Box<dyn DiskFile>)>,
+    written: Vec<WrittenFile>,
     dirs: BTreeSet<FilePath>,
     findings: Vec<Finding>,
-    blocked: Vec<(FilePath, Arc<StoreError>)>,
+    blocked: Vec<Blocked>,
     blocked_names: PathSet,
+    /// Files to which another program has given a content of its own, by the names that the log has.
+    changed: BTreeSet<FilePath>,
+    /// Commits of which something cannot be done, because another program was there.
+    in_doubt: BTreeSet<usize>,
+    /// Commits of which something is blocked.
+    waiting: BTreeSet<usize>,
 }
 
 impl Recovery<'_> {
-    fn run(&mut self) -> Result<(), StoreError> {
-        for (path, content) in &self.history.files {
-            let Some(place) = self.history.place(self.disk, path)? else { continue };
-            let done = match content {
-                Content::Edited(edits) => self.edit(&place, edits),
-                Content::Replaced { before, after, private } => {
-                    self.replace(&place, before, after, *private)
-                }
-            };
-            self.go_on(done, [path, &place].into_iter())?;
-            self.touch(&place);
+    fn run(&mut self) {
+        self.assess();
+        for (name, file) in &self.history.files {
+            if self.blocked_names.meets(name) {
+                continue;
+            }
+            let done = self.file(name, file);
+            self.note_blocked(done, [name].into_iter(), &file.commits);
             if self.written.len() >= MAX_OPEN {
-                self.flush_written()?;
+                self.flush_written();
             }
         }
+        self.flush_written();
         for ending in &self.history.endings {
-            let blocked = ending.names().any(|name| self.blocked_names.meets(name));
-            if blocked {
+            let met = ending.names().any(|name| self.blocked_names.meets(name));
+            if met || self.must_wait(ending) {
                 // It stays as it is, with what is in the way of what lies there.
                 self.blocked_names.extend(ending.names().cloned());
                 continue;
             }
             let done = self.end(ending);
-            self.go_on(done, ending.names())?;
+            self.note_blocked(done, ending.names(), &[]);
         }
-        self.flush_written()?;
-        for dir in &self.dirs {
-            sync_dir(self.disk, dir, Flush::RecoverDir)?;
+        for dir in std::mem::take(&mut self.dirs) {
+            let done = sync_dir(self.disk, &dir, Flush::RecoverDir);
+            self.note_blocked(done, [&dir].into_iter(), &[]);
         }
+    }
+
+    fn file(&mut self, name: &FilePath, file: &FileHistory) -> Result<(), StoreError> {
+        let Some(place) = self.history.place(self.disk, name)? else { return Ok(()) };
+        match &file.content {
+            Content::Edited(edits) => self.edit(name, &place, edits)?,
+            Content::Replaced { .. } => self.replace(name, &place, file)?,
+        }
+        self.touch(&place);
         Ok(())
     }
 
-    /// Goes on with the other names if something is in the way that a person can take away.
-    fn go_on<'n>(
+    /// Goes on with the other names if something is in the way of these.
+    fn note_blocked<'n>(
         &mut self,
         done: Result<(), StoreError>,
         names: impl Iterator<Item = &'n FilePath>,
-    ) -> Result<(), StoreError> {
-        match done {
-            Err(error) if error.is_obstacle() => {
-                let error = Arc::new(error);
-                for name in names {
-                    self.blocked.push((name.clone(), Arc::clone(&error)));
-                    self.blocked_names.extend([name.clone()]);
-                }
-                Ok(())
-            }
-            other => other,
+        commits: &[usize],
+    ) {
+        let Err(error) = done else { return };
+        let error = Arc::new(error);
+        for name in names {
+            self.blocked.push((name.clone(), Arc::clone(&error)));
+            self.blocked_names.extend([name.clone()]);
         }
+        self.waiting.extend(commits);
     }
 
-    fn flush_written(&mut self) -> Result<(), StoreError> {
-        for (path, file) in self.written.drain(..) {
-            file.sync(Flush::RecoverFile).map_err(StoreError::io("flush", &path))?;
+    fn flush_written(&mut self) {
+        for written in std::mem::take(&mut self.written) {
+            let commits = self.history.files.get(&written.name);
+            let commits = commits.map(|file| file.commits.clone()).unwrap_or_default();
+            self.note_blocked(written.secure(), [&written.name].into_iter(), &commits);
         }
-        Ok(())
     }
 
     /// The names on the way to `path` may be as new as it is itself.
@@ -187,108 +244,71 @@ impl Recovery<'_> {
         ensure_dir(self.disk, &dir, &mut Vec::new())
     }
 
-    fn edit(&mut self, path: &FilePath, edits: &[Edit]) -> Result<(), StoreError> {
-        if look(self.disk, path)?.is_none() {
-            self.make_parents(path)?;
-            self.disk.create(path, Mode::Usual).map_err(StoreError::io("create", path))?;
-        }
-        let file = self.disk.open(path, Access::Write).map_err(StoreError::io("open", path))?;
-        for (index, edit) in edits.iter().enumerate() {
-            match edit {
-                Edit::Cut { at, was } => {
-                    let ours = lines_from(*at, edits.get(index + 1..).unwrap_or_default());
-                    let tail = kept_tail(self.disk, path, *at, *was)?;
-                    cut(&*file, *at, *was, &tail, &ours)
-                }
-                Edit::Append { at, bytes } => {
-                    let remnant = read_range(&*file, *at, at + bytes.len() as u64);
-                    match remnant.and_then(|found| Ok((found, file.stat()?.len))) {
-                        Ok((found, len)) if *at <= len && is_remnant(&found, bytes) => {
-                            write_full(&*file, *at, bytes)
-                        }
-                        Ok(_) => {
-                            self.append_elsewhere(path, &*file, *at, bytes)?;
-                            Ok(())
-                        }
-                        Err(error) => Err(error),
-                    }
-                }
-            }
-            .map_err(StoreError::io("write", path))?;
-        }
-        self.written.push((path.clone(), file));
-        Ok(())
-    }
-
-    /// Another program has changed the file: our lines stand elsewhere, or are to be added again.
-    fn append_elsewhere(
-        &mut self,
-        path: &FilePath,
-        file: &dyn DiskFile,
-        at: u64,
-        bytes: &[u8],
-    ) -> Result<(), StoreError> {
-        let lines = bytes.strip_prefix(b"\n").unwrap_or(bytes);
-        let whole = find(file, bytes, <[u8]>::starts_with);
-        let place = whole.and_then(|place| match place {
-            // They may have come behind the lines of another program, and be torn there.
-            None => find(file, bytes, starts_with_remnant),
-            place => Ok(place),
-        });
-        if let Some(place) = place.map_err(StoreError::io("read", path))? {
-            return write_full(file, place, lines).map_err(StoreError::io("write", path));
-        }
-        let len = file.stat().map_err(StoreError::io("look at", path))?.len;
-        let tail = Tail::examine(file).map_err(StoreError::io("read", path))?;
-        if tail.good_end < len {
-            set_aside(self.disk, path, file, tail.good_end, len)?;
-            file.set_len(tail.good_end).map_err(StoreError::io("cut", path))?;
-        }
-        let gap: &[u8] = if tail.newline_missing { b"\n" } else { b"" };
-        let added = [gap, lines].concat();
-        write_full(file, tail.good_end, &added).map_err(StoreError::io("write", path))?;
-        let message = format!(
-            "changed by another program; committed lines were added at the end again, byte {}",
-            tail.good_end
-        );
-        self.report(path, Some(at), message);
-        Ok(())
-    }
-
     fn replace(
         &mut self,
-        path: &FilePath,
-        before: &[Fingerprint],
-        after: &[NewContent],
-        private: bool,
+        name: &FilePath,
+        place: &FilePath,
+        file: &FileHistory,
     ) -> Result<(), StoreError> {
+        let Content::Replaced { after, private, .. } = &file.content else { return Ok(()) };
         let Some(new) = after.last() else { return Ok(()) };
-        let mut mode = replaced_mode(private, None);
+        if self.changed.contains(name) {
+            return self.keep_unused(place, new);
+        }
+        let mut mode = replaced_mode(*private, None);
         let mut shown = None;
-        if let Some(stat) = look(self.disk, path)? {
-            let file = self.disk.open(path, Access::Read).map_err(StoreError::io("open", path))?;
-            let found = read_all(&*file).map_err(StoreError::io("read", path))?;
-            if !is_ours(&found, before, after) {
-                let message = "changed by another program after a commit; its content was kept";
-                self.report(path, None, message.to_owned());
-                return Ok(());
+        if let Some(stat) = look(self.disk, place)? {
+            let old = open_uncached(self.disk, place, Access::Read)?;
+            let found = read_all(&*old).map_err(StoreError::io("read", place))?;
+            let found = Fingerprint::of(&found);
+            mode = replaced_mode(*private, Some(stat.mode));
+            let in_doubt = file.commits.iter().any(|commit| self.in_doubt.contains(commit));
+            if in_doubt && found != new.print() {
+                let kept = set_aside(self.disk, place, &*old, 0, found.len)?.place;
+                let message = format!("replaced by a commit in doubt; its content is in {kept}");
+                self.report(place, None, message);
             }
-            mode = replaced_mode(private, Some(stat.mode));
-            shown = Some((Fingerprint::of(&found), file));
+            shown = Some(found);
         }
         let bytes = match new {
             NewContent::Bytes(bytes) => bytes,
-            NewContent::Staged(staged) => return self.put_in_place(path, *staged, shown),
+            NewContent::Staged(staged) => return self.put_in_place(place, *staged, shown),
         };
-        self.make_parents(path)?;
+        self.make_parents(place)?;
         ensure_dir(self.disk, &own(&["tmp"]), &mut Vec::new())?;
         // A crash in an earlier recovery may have left it.
         drop(self.disk.remove(&self.temp));
-        let file =
+        let made =
             self.disk.create(&self.temp, mode).map_err(StoreError::io("create", &self.temp))?;
-        append_full(&*file, bytes).map_err(StoreError::io("write", &self.temp))?;
-        self.disk.rename(&self.temp, path).map_err(StoreError::io("replace", path))?;
-        self.written.push((path.clone(), file));
+        append_full(&*made, bytes).map_err(StoreError::io("write", &self.temp))?;
+        let (name, parts) = (name.clone(), vec![(0, new.print())]);
+        // Whole on the disk before it takes the place of anything.
+        WrittenFile { name, place: place.clone(), file: made, parts }.secure()?;
+        if relocate(self.disk, &self.temp, place)?.is_copied() {
+            drop(self.disk.remove(&self.temp));
+        }
+        Ok(())
+    }
+
+    /// Another program has changed the file, and its content stays: ours goes to the quarantine.
+    fn keep_unused(&mut self, place: &FilePath, new: &NewContent) -> Result<(), StoreError> {
+        let kept = match new {
+            NewContent::Bytes(bytes) => Some(keep_bytes(self.disk, place, bytes)?),
+            NewContent::Staged(staged) => {
+                let beside = staged_path(self.number, staged.number);
+                match look(self.disk, &beside)? {
+                    Some(stat) => {
+                        let file = open_uncached(self.disk, &beside, Access::Read)?;
+                        Some(set_aside(self.disk, place, &*file, 0, stat.len)?.place)
+                    }
+                    // It had its place before the other program came.
+                    None => None,
+                }
+            }
+        };
+        let kept = kept.map(|kept| format!("; the committed content is in {kept}"));
+        let message = "changed by another program after a commit; its content was kept";
+        self.report(place, None, format!("{message}{}", kept.unwrap_or_default()));
         Ok(())
     }
 
@@ -297,86 +317,18 @@ impl Recovery<'_> {
         &mut self,
         path: &FilePath,
         staged: StagedContent,
-        shown: Option<(Fingerprint, Box<dyn DiskFile>)>,
+        shown: Option<Fingerprint>,
     ) -> Result<(), StoreError> {
         let place = staged_path(self.number, staged.number);
         if is_whole(self.disk, &place, staged.print)? {
             self.make_parents(path)?;
-            return self.disk.rename(&place, path).map_err(StoreError::io("replace", path));
+            // A copied content stays beside the log until the log starts anew.
+            return relocate(self.disk, &place, path).map(drop);
         }
-        let done = shown.filter(|(found, _)| *found == staged.print);
-        let lost = || StoreError::Lost { path: path.clone(), staged: place };
-        let (_, file) = done.ok_or_else(lost)?;
-        self.written.push((path.clone(), file));
-        Ok(())
-    }
-
-    fn end(&mut self, ending: &Ending) -> Result<(), StoreError> {
-        match ending {
-            Ending::Removed { path, id } => {
-                self.dirs.extend(path.parent());
-                if let Some(stat) = look(self.disk, path)? {
-                    let known = stat.id == *id || *id == FileId::default();
-                    if !known && !self.is_outdated(path, stat)? {
-                        self.report(
-                            path,
-                            None,
-                            "made anew by another program after it was removed".to_owned(),
-                        );
-                        return Ok(());
-                    }
-                    ensure_dir(self.disk, &own(&["tmp"]), &mut Vec::new())?;
-                    drop(remove_tree(self.disk, &self.temp));
-                    self.disk.rename(path, &self.temp).map_err(StoreError::io("remove", path))?;
-                    drop(remove_tree(self.disk, &self.temp));
-                }
-                Ok(())
-            }
-            Ending::Renamed { from, to } => {
-                self.touch(from);
-                self.touch(to);
-                let dirs = std::mem::take(&mut self.dirs).into_iter();
-                self.dirs = dirs.map(|dir| dir.moved(from, to).unwrap_or(dir)).collect();
-                match (look(self.disk, from)?, look(self.disk, to)?) {
-                    (Some(_), None) => {
-                        self.make_parents(to)?;
-                        self.disk.rename(from, to).map_err(StoreError::io("rename", from))
-                    }
-                    (Some(old), Some(new)) => self.drop_old_name(from, old, new),
-                    (None, None) => {
-                        self.report(from, None, format!("gone before it could become {to}"));
-                        Ok(())
-                    }
-                    (None, Some(_)) => Ok(()),
-                }
-            }
+        if shown != Some(staged.print) {
+            return Err(StoreError::Lost { path: path.clone(), staged: place });
         }
-    }
-
-    /// Whether a file that was replaced before its name ended shows what it was until then.
-    fn is_outdated(&self, path: &FilePath, stat: Stat) -> Result<bool, StoreError> {
-        let replaced = self.history.files.get(path).filter(|_| stat.kind == Kind::File);
-        let Some(Content::Replaced { before, after, .. }) = replaced else {
-            return Ok(false);
-        };
         let file = self.disk.open(path, Access::Read).map_err(StoreError::io("open", path))?;
-        let found = read_all(&*file).map_err(StoreError::io("read", path))?;
-        Ok(is_ours(&found, before, after))
-    }
-
-    /// A power cut can bring back the old name of something that has its new one.
-    fn drop_old_name(&self, from: &FilePath, old: Stat, new: Stat) -> Result<(), StoreError> {
-        let same = match old.kind {
-            Kind::File => old.id == new.id || self.is_outdated(from, old)?,
-            Kind::Dir => {
-                let listing = self.disk.list(from).map_err(StoreError::io("list", from))?;
-                listing.entries.is_empty() && listing.refused.is_empty()
-            }
-            Kind::LinkOutside | Kind::Other => false,
-        };
-        if same {
-            self.disk.remove(from).map_err(StoreError::io("remove", from))?;
-        }
-        Ok(())
+        file.sync(Flush::RecoverFile).map_err(StoreError::io("flush", path))
     }
 }

@@ -1,4 +1,4 @@
-//! What a log says must be true, name by name.
+//! What a log says must be true, name by name, and which commit says it.
 //!
 //! Records are not simply done again one after the other: the disk may already show what later records
 //! did. Instead all of them are folded into one history for each name, and each name is then brought to
@@ -7,8 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::fingerprint::Fingerprint;
-use super::record::{NewContent, Op, Record};
-use crate::disk::FileId;
+use super::record::{Held, NewContent, Op, Record};
 use crate::names::FilePath;
 
 /// One change at the end of a file.
@@ -31,11 +30,19 @@ pub(super) enum Content {
     },
 }
 
+/// The history of one file: what happened to its content, and which commits did it.
+#[derive(Debug)]
+pub(super) struct FileHistory {
+    pub(super) content: Content,
+    /// The places of these commits in the log, in order.
+    pub(super) commits: Vec<usize>,
+}
+
 /// How a name ended.
 #[derive(Debug)]
 pub(super) enum Ending {
     Renamed { from: FilePath, to: FilePath },
-    Removed { path: FilePath, id: FileId },
+    Removed { path: FilePath, held: Held, commit: usize },
 }
 
 impl Ending {
@@ -57,7 +64,7 @@ impl Ending {
 #[derive(Debug, Default)]
 pub(super) struct History {
     /// The content of files, by the name that they had when it changed.
-    pub(super) files: BTreeMap<FilePath, Content>,
+    pub(super) files: BTreeMap<FilePath, FileHistory>,
     pub(super) endings: Vec<Ending>,
     /// How many commits there are in it.
     pub(super) commits: usize,
@@ -76,8 +83,8 @@ impl History {
         for (index, record) in (0..).zip(records) {
             match record {
                 Record::Batch(ops) if !aborted.contains(&index) => {
-                    history.commits += 1;
                     ops.into_iter().for_each(|op| history.add(op));
+                    history.commits += 1;
                 }
                 Record::Batch(_) | Record::Abort(_) => {}
                 Record::Settled(names) => history.settle(&names),
@@ -92,37 +99,52 @@ impl History {
     }
 
     fn add(&mut self, op: Op) {
+        let commit = self.commits;
         match op {
             Op::Cut { file, at, was } => self.edit(file, Edit::Cut { at, was }),
             Op::Append { file, at, bytes } => self.edit(file, Edit::Append { at, bytes }),
             Op::Replace { file, was, private, new } => self.replace(file, was, private, new),
             Op::Rename { from, to } => self.endings.push(Ending::Renamed { from, to }),
-            Op::Remove { path, id } => self.endings.push(Ending::Removed { path, id }),
+            Op::Remove { path, held } => self.endings.push(Ending::Removed { path, held, commit }),
         }
     }
 
     fn edit(&mut self, file: FilePath, edit: Edit) {
-        let content = self.files.entry(file).or_insert_with(|| Content::Edited(Vec::new()));
-        match content {
-            Content::Edited(edits) => edits.push(edit),
+        let commit = self.commits;
+        let history = self.files.entry(file).or_insert_with(FileHistory::edited);
+        if !matches!(history.content, Content::Edited(_)) {
             // The writer settles a name before it changes in another way.
-            Content::Replaced { .. } => *content = Content::Edited(vec![edit]),
+            *history = FileHistory::edited();
         }
+        if let Content::Edited(edits) = &mut history.content {
+            edits.push(edit);
+        }
+        history.commits.push(commit);
     }
 
     fn replace(&mut self, file: FilePath, was: Option<Fingerprint>, secret: bool, new: NewContent) {
-        match self.files.get_mut(&file) {
-            Some(Content::Replaced { before, after, private }) => {
-                before.extend(was);
-                after.push(new);
-                *private |= secret;
-            }
-            _ => {
-                let before = was.into_iter().collect();
-                let content = Content::Replaced { before, after: vec![new], private: secret };
-                self.files.insert(file, content);
-            }
+        let commit = self.commits;
+        let history = self.files.entry(file).or_insert_with(FileHistory::replaced);
+        if !matches!(history.content, Content::Replaced { .. }) {
+            *history = FileHistory::replaced();
         }
+        if let Content::Replaced { before, after, private } = &mut history.content {
+            before.extend(was);
+            after.push(new);
+            *private |= secret;
+        }
+        history.commits.push(commit);
+    }
+}
+
+impl FileHistory {
+    fn edited() -> FileHistory {
+        FileHistory { content: Content::Edited(Vec::new()), commits: Vec::new() }
+    }
+
+    fn replaced() -> FileHistory {
+        let content = Content::Replaced { before: Vec::new(), after: Vec::new(), private: false };
+        FileHistory { content, commits: Vec::new() }
     }
 }
 

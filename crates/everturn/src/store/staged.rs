@@ -17,6 +17,7 @@ use super::log::{LogNumber, own};
 use super::plan::{Aid, Planned, replaced_mode};
 use super::quarantine::{fingerprint_range, set_aside};
 use super::record::{NewContent, Op, StagedContent};
+use super::relocate::{Relocated, relocate};
 use super::tracked::sync_dir;
 use super::{Secrecy, Step, StoreError};
 use crate::disk::{Access, Disk, DiskFile, Flush, Kind, Mode, append_full};
@@ -24,7 +25,7 @@ use crate::names::FilePath;
 
 const SUFFIX: &str = ".staged";
 
-/// How many files are written before they are flushed together.
+/// How many files are written before they are flushed together, at most.
 const MAX_OPEN: usize = 16;
 
 /// The place of a content that was staged for a log.
@@ -75,6 +76,8 @@ pub(super) struct Stage {
     log: LogNumber,
     count: Arc<AtomicU64>,
     stage_from: usize,
+    /// How many files are written before they are flushed together.
+    max_open: usize,
 }
 
 impl Stage {
@@ -88,7 +91,7 @@ impl Stage {
                 }
                 _ => None,
             });
-            if open.len() >= MAX_OPEN {
+            if open.len() >= self.max_open {
                 flush(&mut open)?;
             }
         }
@@ -153,7 +156,8 @@ impl Core {
         self.ensure_log()?;
         let log = self.log.as_ref().map(|log| log.number).ok_or(StoreError::ReadOnly)?;
         let (disk, count) = (Arc::clone(&self.disk), Arc::clone(&self.staged_count));
-        Ok(Stage { disk, log, count, stage_from: self.options.stage_from })
+        let max_open = MAX_OPEN.min(self.options.open_files / 4);
+        Ok(Stage { disk, log, count, stage_from: self.options.stage_from, max_open })
     }
 
     /// Gives a staged content the name that it is for.
@@ -164,12 +168,12 @@ impl Core {
         path: &FilePath,
         staged: &FilePath,
         undo: &mut Vec<Undo>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Relocated, StoreError> {
         self.make_parents(path, undo)?;
-        self.disk.rename(staged, path).map_err(StoreError::io("replace", path))?;
+        let relocated = relocate(&*self.disk, staged, path)?;
         self.dirs.extend(path.parent());
         self.files.remove(path);
-        Ok(())
+        Ok(relocated)
     }
 
     /// Gives a content that was put into its place the name back that it had beside the log.

@@ -7,9 +7,12 @@ use everturn::names::FilePath;
 
 use crate::support::{data, path};
 
-mod foreign;
+mod conflicts;
+pub(crate) mod foreign;
 mod full;
+pub(crate) mod mounts;
 mod recovery;
+mod reserve;
 mod tails;
 mod unreadable;
 mod writers;

@@ -7,9 +7,10 @@ use everturn::disk::sim::{Data, Names, SimDisk, Survival};
 use everturn::store::{Durability, FileStore, Options, Writer};
 
 use crate::crash::{crash_at, end, ends, verify};
+use crate::failures::{foreign, mounts};
 use crate::faults::{Verdict, failures_at};
 use crate::support::{append, holder, open, path, small_log, staging};
-use crate::{many, staged};
+use crate::{chains, many, staged};
 
 /// Whether some crash of the workload shows that data is lost if these flushes do nothing.
 fn crash_notices(why: Flush, options: &Options) -> bool {
@@ -66,6 +67,9 @@ fn no_flush_can_be_left_out() {
         let noticed = match why {
             Flush::RecoverFile | Flush::RecoverDir => second_crash_notices(*why),
             Flush::CloseFile => many::crash_notices(*why),
+            Flush::RecoverLog => chains::notices(*why),
+            Flush::ExistingFile | Flush::ExistingDir => foreign::notices(*why),
+            Flush::CopiedTree => mounts::notices(*why),
             Flush::Abort | Flush::UndoFile | Flush::UndoDir => failure_notices(*why),
             Flush::StagedFile | Flush::StagedDir => crash_notices(*why, &staging()),
             Flush::UndoStaged => staged::undone::crash_notices(*why),

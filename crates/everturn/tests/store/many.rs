@@ -242,6 +242,10 @@ impl<D: Disk> Disk for Limited<D> {
     fn lock(&self, path: &FilePath, sharing: Sharing) -> io::Result<Option<Box<dyn DiskLock>>> {
         self.disk.lock(path, sharing)
     }
+
+    fn is_locked(&self, path: &FilePath) -> io::Result<bool> {
+        self.disk.is_locked(path)
+    }
 }
 
 #[test]

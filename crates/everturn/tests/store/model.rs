@@ -9,7 +9,7 @@ use random::Random;
 use steps::{Maker, SCOPES, durability, survival, trouble};
 use world::{Outcome, World, same};
 
-mod random;
+pub(crate) mod random;
 mod steps;
 mod world;
 

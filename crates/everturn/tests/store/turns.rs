@@ -74,6 +74,10 @@ impl Disk for Interrupted {
     fn lock(&self, path: &FilePath, sharing: Sharing) -> io::Result<Option<Box<dyn DiskLock>>> {
         self.tick().lock(path, sharing)
     }
+
+    fn is_locked(&self, path: &FilePath) -> io::Result<bool> {
+        self.tick().is_locked(path)
+    }
 }
 
 /// A process replays the log of a dead one; before its operation `point` another takes the scope over.

@@ -55,12 +55,8 @@ impl Disk for Unflushed {
         self.0.lock(path, sharing)
     }
 
-    fn wait_for_lock(
-        &self,
-        path: &FilePath,
-        sharing: Sharing,
-    ) -> io::Result<Option<Box<dyn DiskLock>>> {
-        self.0.wait_for_lock(path, sharing)
+    fn is_locked(&self, path: &FilePath) -> io::Result<bool> {
+        self.0.is_locked(path)
     }
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use crate::disk::{Access, Mode, append_full, read_all};
 use crate::names::FilePath;
 use crate::store::StoreError;
+use crate::store::apply::remove_tree;
 use crate::store::core::Core;
 
 /// How to take back one thing that was done.
@@ -17,6 +18,8 @@ pub(in crate::store) enum Undo {
     Remove { path: FilePath },
     /// Give a file or directory its old name again.
     Rename { from: FilePath, to: FilePath },
+    /// Remove what was copied to a new name; the original is still there.
+    RemoveCopy { path: FilePath },
     /// Give a new content its name beside the log again: until an abort is noted, a record needs it.
     Unstage { file: FilePath, staged: FilePath, replaced: bool },
     /// Give a file that was replaced its name again; it has kept another one.
@@ -43,6 +46,11 @@ impl Core {
                     self.dirs.extend(path.parent());
                 }
                 Undo::Rename { from, to } => self.rename(&from, &to)?,
+                Undo::RemoveCopy { path } => {
+                    let removed = remove_tree(&*self.disk, &path);
+                    removed.map_err(StoreError::io("remove", &path))?;
+                    self.dirs.extend(path.parent());
+                }
                 Undo::Unstage { file, staged, replaced } => {
                     self.unstage(&file, &staged, replaced)?;
                 }

@@ -197,3 +197,65 @@ fn written_lines_survive_another_program_that_replaces_their_file() {
     assert_eq!(text(&disk, "s/log"), "{\"compacted\":1}\n{\"n\":2}\n");
     assert_eq!(text(&disk, "s/other"), "{\"n\":3}\n");
 }
+
+/// Another program saves a file, by a rename or in place, and flushes nothing.
+fn save_unflushed(disk: &SimDisk, file: &str, content: &[u8], in_place: bool) {
+    let other = disk.process();
+    if in_place {
+        let open = other.open(&path(file), Access::Append).unwrap();
+        open.set_len(0).unwrap();
+        open.append(content).unwrap();
+    } else {
+        other.create(&path("s/their-temp"), Mode::Usual).unwrap().append(content).unwrap();
+        other.rename(&path("s/their-temp"), &path(file)).unwrap();
+    }
+}
+
+/// Commits on top of a save that was not flushed: after a power cut all of it must be there.
+fn unflushed_save(in_place: bool, ignored: Option<Flush>) -> Result<(), String> {
+    let disk = SimDisk::new();
+    disk.put(&path("s/state"), b"hp 10");
+    disk.put(&path("s/journal"), b"{}\n");
+    if let Some(why) = ignored {
+        disk.ignore_flush(why);
+    }
+    let store = open(&disk).unwrap();
+    let writer = store.lock_files(&[path("s")]).unwrap();
+    for turn in 1..=3 {
+        if turn != 2 {
+            save_unflushed(&disk, "s/state", format!("title {turn}").as_bytes(), in_place);
+            save_unflushed(&disk, "s/journal", format!("{{\"t\":{turn}}}\n").as_bytes(), in_place);
+        }
+        let mut steps = vec![
+            append("s/log", &format!("{{\"turn\":{turn}}}\n")),
+            replace("s/state", &format!("hp {}", 10 + turn)),
+        ];
+        if turn == 3 {
+            steps.push(remove("s/journal"));
+        }
+        writer.commit(steps, Durability::Synced).unwrap();
+    }
+    for survival in survivals() {
+        let after = disk.fork();
+        after.power_cut(survival);
+        drop(open(&after).unwrap());
+        let found = (text(&after, "s/state"), text(&after, "s/log"), text(&after, "s/journal"));
+        let turns = "{\"turn\":1}\n{\"turn\":2}\n{\"turn\":3}\n";
+        if found != ("hp 13".to_owned(), turns.to_owned(), String::new()) {
+            return Err(format!("{survival:?}: {found:?}"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn commits_on_top_of_a_save_that_was_not_flushed_are_kept() {
+    for in_place in [false, true] {
+        unflushed_save(in_place, None).unwrap();
+    }
+}
+
+/// Whether acknowledged commits are lost if what they replace and remove is not flushed first.
+pub(crate) fn notices(why: Flush) -> bool {
+    unflushed_save(false, Some(why)).is_err() || unflushed_save(true, Some(why)).is_err()
+}

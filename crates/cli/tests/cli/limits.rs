@@ -1,0 +1,119 @@
+//! What the binary does where the system gives it little: few open files, and a disk without room.
+#![expect(clippy::disallowed_methods, reason = "the test looks at the files that were written")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+use crate::everturn::{command, run};
+
+/// Runs a script in which `everturn` is the binary, by way of another program if one is given.
+fn shell(dir: &Path, program: &[&str], script: &str, input: &str) -> Output {
+    let everturn = env!("CARGO_BIN_EXE_everturn");
+    let script = format!("everturn() {{ {everturn} \"$@\"; }}\n{script}");
+    let mut shell = Command::new("env");
+    shell.args(program).args(["sh", "-e", "-c", &script]);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    shell.current_dir(dir).env_clear().env("PATH", path).env("HOME", dir);
+    shell.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    run(shell, input)
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A batch that appends to some files and replaces others.
+fn batch(files: usize) -> String {
+    let step = |number: usize| match number % 3 {
+        0 => json!({"append": {"file": format!("s/{number}.jsonl"), "lines": [{"n": number}]}}),
+        1 => json!({"replace": {"file": format!("s/{number}.json"), "text": "{}"}}),
+        // So large that it is staged beside the log.
+        _ => json!({"replace": {"file": format!("s/{number}.json"), "text": "x".repeat(70_000)}}),
+    };
+    let steps: Vec<Value> = (0..files).map(step).collect();
+    format!("{}\n", json!({"steps": steps}))
+}
+
+#[test]
+fn a_batch_of_a_thousand_files_needs_few_open_files() {
+    for limit in [256, 64] {
+        let dir = tempfile::tempdir().unwrap();
+        let script = format!("ulimit -n {limit}; everturn commit --root r s");
+        // Made, then changed.
+        let output = shell(dir.path(), &[], &script, &batch(1000).repeat(2));
+        assert_eq!(stderr(&output), "", "{limit}");
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(fs::read_dir(dir.path().join("r/s")).unwrap().count(), 1000);
+        let appended = fs::read_to_string(dir.path().join("r/s/999.jsonl")).unwrap();
+        assert_eq!(appended, "{\"n\":999}\n{\"n\":999}\n");
+    }
+}
+
+/// On a disk of its own, fills what is left and then does what should make room.
+const FULL: &str = r#"
+mount -t tmpfs -o size=6m none mnt
+export EVERTURN_ROOT=mnt/root
+everturn new game --id g --name Vex
+everturn new campaign --id c --party a
+everturn new codelia --id d
+everturn new linggen --id l
+everturn new chatlog --id t --name S
+for session in g c d l t; do everturn show $session > /dev/null; done
+echo '{"role":"user","content":"hello"}' | everturn append d
+echo hello | everturn append t --type npc --name L
+fill() { cat /dev/zero > mnt/fill || true; cat /dev/zero >> mnt/fill2 || true; }
+for session in g c d l t; do
+    fill 2> /dev/null
+    echo "trash $session"; everturn trash $session
+    fill 2> /dev/null
+    echo "restore $session"; everturn restore $session
+    fill 2> /dev/null
+    echo "trash $session again"; everturn trash $session
+    fill 2> /dev/null
+    echo "purge $session"; everturn purge $session --yes
+done
+echo "all done"
+"#;
+
+#[test]
+fn on_a_full_disk_sessions_are_trashed_restored_and_purged() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("mnt")).unwrap();
+    let namespaces: [&[&str]; 2] = [&["unshare", "-m"], &["unshare", "-r", "-m"]];
+    let may_mount = |program: &&[&str]| {
+        let mounted = shell(dir.path(), program, "mount -t tmpfs none mnt", "");
+        mounted.status.success()
+    };
+    let Some(program) = namespaces.into_iter().find(may_mount) else {
+        eprintln!("skipped: this user may not mount a file system");
+        return;
+    };
+    let output = shell(dir.path(), program, FULL, "");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{told}\n{}", stderr(&output));
+    assert!(told.ends_with("all done\n"), "{told}");
+}
+
+#[test]
+fn a_check_warns_of_a_file_system_on_which_commits_may_be_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(dir.path()).unwrap();
+    let warned = |options: &str| {
+        let table = format!("42 27 7:0 / {} rw - ext4 /dev/none {options}\n", root.display());
+        fs::write(root.join("mounts"), table).unwrap();
+        let mut check = command(dir.path());
+        check.args(["check", "."]).env("EVERTURN_MOUNTINFO", "mounts");
+        let output = run(check, "");
+        assert_eq!(output.status.code(), Some(0), "a warning is no damage");
+        stderr(&output).lines().find_map(|line| line.strip_prefix("warning: ").map(str::to_owned))
+    };
+    assert_eq!(warned("rw,data=journal"), None);
+    let text = format!(
+        "{} is ext4 with data=writeback: a power cut can lose committed turns; mount it with data=ordered",
+        root.display()
+    );
+    assert_eq!(warned("rw,data=writeback"), Some(text));
+}
