@@ -323,7 +323,7 @@ impl Disk for OverlayDisk {
         }
     }
 
-    /// Always granted: nobody else sees the changes of an overlay. There is no lock file.
+    /// Always granted: an overlay has one process. There is no lock file.
     fn lock(&self, path: &FilePath, _sharing: Sharing) -> io::Result<Option<Box<dyn DiskLock>>> {
         self.shared.read().check_parent(self.base(), path)?;
         Ok(Some(Box::new(OverlayLock)))

@@ -2,8 +2,8 @@
 //!
 //! A log has one owner, which holds `NNNN.lock` exclusively as long as it lives. A process that recovers the
 //! log of an owner that is gone holds `NNNN.recovery` exclusively and `NNNN.lock` as shared. Different logs are
-//! recovered independently: one that cannot be recovered, or whose recovery is stopped, keeps nobody from
-//! the sessions of others.
+//! recovered independently: one that cannot be recovered, or whose recovery is stopped, does not block
+//! sessions in other logs.
 
 use std::time::Duration;
 

@@ -322,7 +322,7 @@ impl Recovery<'_> {
         let place = staged_path(self.number, staged.number);
         if is_whole(self.disk, &place, staged.print)? {
             self.make_parents(path)?;
-            // A copied content stays beside the log until the log starts anew.
+            // A copied content stays beside the log until the log is recycled.
             return relocate(self.disk, &place, path).map(drop);
         }
         if shown != Some(staged.print) {

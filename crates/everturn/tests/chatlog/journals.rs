@@ -364,8 +364,8 @@ fn messages_survive_with_a_document_that_was_not_flushed() {
     }
 }
 
-/// Kills a program at every change that `work` makes to the disk, and gives what somebody who copies the files without
-/// the log of the store finds: the document and the journal.
+/// Kills a program at every change that `work` makes to the disk, and gives what a copy of the files without
+/// the log of the store holds: the document and the journal.
 fn kill_everywhere(
     case: &Case,
     work: impl Fn(ChatWriter) -> Result<(), ChatError>,
