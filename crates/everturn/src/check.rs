@@ -16,7 +16,7 @@ use crate::chatlog;
 use crate::codelia;
 use crate::disk::{Access, Disk, DiskFile, Kind, read_all};
 use crate::document::Document;
-use crate::finding::{Code, Finding, Severity};
+use crate::finding::{Code, Finding};
 use crate::foreign;
 use crate::game;
 use crate::lines::{Item, LARGEST_TEXT, Scan, Source};
@@ -24,45 +24,7 @@ use crate::linggen;
 use crate::names::{FilePath, SessionId};
 use crate::store::{FileStore, OWN_DIR, Store, StoreError};
 
-/// Who wants to know what a check finds, while it is running.
-pub trait Watch {
-    /// Something is wrong.
-    fn finding(&mut self, finding: Finding);
-
-    /// A file is about to be read.
-    fn file(&mut self, file: &FilePath);
-}
-
-/// What a check has looked at.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Checked {
-    /// Files that were read.
-    pub files: u64,
-    /// Records of JSONL files that are good.
-    pub records: u64,
-    /// Findings that were reported, without warnings.
-    pub findings: u64,
-    /// Warnings that were reported.
-    pub warnings: u64,
-}
-
-impl Checked {
-    /// Counts a finding or a warning.
-    pub(crate) fn count(&mut self, finding: &Finding) {
-        match finding.code.severity() {
-            Severity::Finding => self.findings += 1,
-            Severity::Warning => self.warnings += 1,
-        }
-    }
-
-    fn add(&mut self, other: Checked) {
-        let Checked { files, records, findings, warnings } = other;
-        self.files += files;
-        self.records += records;
-        self.findings += findings;
-        self.warnings += warnings;
-    }
-}
+pub use crate::watch::{Checked, Watch};
 
 /// Checks a file, or a directory with all that is below it.
 ///

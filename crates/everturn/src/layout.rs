@@ -50,23 +50,7 @@ use crate::view::{
 pub use error::LayoutError;
 pub(crate) use error::chain;
 
-/// Every layout there is.
-pub static ALL: &[&dyn Layout] = &[
-    &crate::game::GameLayout,
-    &crate::campaign::CampaignLayout,
-    &crate::codelia::CodeliaLayout,
-    &crate::linggen::LinggenLayout,
-    &crate::chatlog::ChatLayout,
-];
-
-/// The layouts of other programs, whose sessions are only ever read.
-pub static FOREIGN: &[&dyn Layout] = crate::foreign::LAYOUTS;
-
-/// The layout of that name, Everturn's own or foreign.
-#[must_use]
-pub fn find(name: &str) -> Option<&'static dyn Layout> {
-    ALL.iter().chain(FOREIGN).copied().find(|layout| layout.name() == name)
-}
+pub use crate::registry::{ALL, FOREIGN, find};
 
 /// One kind of session on the disk.
 pub trait Layout: Send + Sync {

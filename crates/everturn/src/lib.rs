@@ -28,6 +28,7 @@
 //! - [`sweep`]: secrets in files, archives too.
 //! - [`layout`]: the kinds of sessions there are, behind one shape.
 //! - [`overlay`]: a store as it would be after changes.
+//! - [`watch`]: what a check reports while it is running.
 //! - [`seal`]: chains of hashes over sessions, by which later changes are found.
 //! - [`scrub`]: secrets taken out of sessions, with originals kept until they are purged.
 //! - [`retention`]: which sessions need not stay, and which are pinned.
@@ -96,6 +97,8 @@ pub mod layout;
 
 pub mod overlay;
 
+pub mod watch;
+
 mod shelved;
 
 pub mod seal;
@@ -127,6 +130,8 @@ pub mod chatlog_import;
 pub mod linggen;
 
 mod foreign;
+
+mod registry;
 
 pub mod convert;
 

@@ -314,6 +314,15 @@ impl fmt::Display for FilePath {
     }
 }
 
+/// The path of names that are known to be good.
+#[must_use]
+pub fn below(dir: &FilePath, names: &[&str]) -> FilePath {
+    names.iter().fold(dir.clone(), |dir, name| match Name::parse(name) {
+        Ok(name) => dir.join(&name),
+        Err(_) => dir,
+    })
+}
+
 /// Declares id types: names with a meaning, so that one kind is never taken for another.
 macro_rules! ids {
     ($($(#[$doc:meta])* $id:ident,)*) => {$(

@@ -34,6 +34,7 @@ mod relocate;
 mod replay;
 mod reserve;
 mod scour;
+mod source;
 mod staged;
 mod tracked;
 mod view;
@@ -43,6 +44,7 @@ pub use file::{FileStore, FileWriter, Options};
 pub use fingerprint::Fingerprint;
 pub use locks::Holder;
 pub use memory::MemoryStore;
+pub use source::StoreSource;
 
 /// Everturn's own directory below the root: logs, locks, quarantine. Not part of anybody's data.
 pub const OWN_DIR: &str = ".everturn";

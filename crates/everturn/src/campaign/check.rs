@@ -10,13 +10,13 @@ use super::session::{Campaign, read_if_there};
 use super::stored::Stored;
 use super::summary::disagreement;
 use super::view::{Fact, View};
-use crate::check::Watch;
 use crate::delta::{Delta, Path, diff};
 use crate::finding::{Code, Finding};
 use crate::marks;
 use crate::names::{FilePath, SessionId};
 use crate::store::Store;
 use crate::tree::{Kind, Tree};
+use crate::watch::Watch;
 
 /// The parts of the document that nothing works without.
 const PARTS: &[(&[&str], Kind)] = &[

@@ -7,10 +7,9 @@ use super::names::turn_number;
 use crate::delta::Delta;
 use crate::document::Style;
 use crate::finding::{Code, Finding};
-use crate::game::StoreSource;
 use crate::lines::{Forward, Item, Reverse, Scan};
 use crate::names::FilePath;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, StoreSource};
 use crate::tree::{Kind, Tree};
 
 /// The field of a row or a change in which a repair says what it did.

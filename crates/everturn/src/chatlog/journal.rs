@@ -26,10 +26,9 @@ use super::survey::List;
 use crate::checksum::checksum;
 use crate::delta::Delta;
 use crate::finding::{Code, Finding};
-use crate::game::StoreSource;
 use crate::lines::{Item, Record, Scan};
 use crate::names::FilePath;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, StoreSource};
 use crate::tree::{Kind, Tree};
 
 /// The version that the first line tells.

@@ -10,12 +10,12 @@ use super::layout::unreadable;
 use super::legacy::Legacy;
 use super::message::{Role, calls, problem, role};
 use super::runs::Runs;
-use crate::check::Watch;
 use crate::disk::Kind;
 use crate::document::Document;
 use crate::finding::{Code, Finding};
 use crate::names::{FilePath, SessionId};
 use crate::store::{Store, read_if_there};
+use crate::watch::Watch;
 
 /// What was looked at, and what is wrong with it.
 #[derive(Default)]

@@ -10,10 +10,9 @@ use serde_json::{Value, json};
 use super::error::CodeliaError;
 use crate::checksum::checksum;
 use crate::finding::{Code, Finding};
-use crate::game::StoreSource;
 use crate::lines::{Forward, Item, Record, Scan, Source, Text};
 use crate::names::FilePath;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, StoreSource};
 use crate::tree::Tree;
 
 /// A message as it is stored.

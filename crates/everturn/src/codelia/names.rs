@@ -2,8 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::game::below;
-use crate::names::{FilePath, Name, NameError, SessionId};
+use crate::names::{FilePath, Name, NameError, SessionId, below};
 
 /// How the file of a log ends.
 pub(super) const LOG_END: &str = ".jsonl";

@@ -9,14 +9,13 @@ use super::error::CodeliaError;
 use super::home::Home;
 use super::log::Messages;
 use super::names::{LOG_END, id_in};
-use crate::check::Watch;
 use crate::disk::Kind as FileKind;
 use crate::finding::{Code, Finding};
-use crate::game::StoreSource;
 use crate::lines::{Item, Scan};
 use crate::names::{FilePath, SessionId};
-use crate::store::{At, Durability, Receipt, Step, StoreError, Writer};
+use crate::store::{At, Durability, Receipt, Step, StoreError, StoreSource, Writer};
 use crate::tree::{Kind, Tree};
+use crate::watch::Watch;
 
 /// The types of records that are known. Others are kept and shown as they are.
 pub const RUN_RECORDS: &[&str] = &[

@@ -311,7 +311,7 @@ pub(super) fn last_user_message_in(
     home: &Home,
     log: &FilePath,
 ) -> Result<Option<String>, CodeliaError> {
-    let source = match crate::game::StoreSource::open(&home.store, log) {
+    let source = match crate::store::StoreSource::open(&home.store, log) {
         Err(StoreError::Missing { .. }) => return Ok(None),
         other => other?,
     };

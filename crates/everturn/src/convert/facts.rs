@@ -177,7 +177,7 @@ pub(super) fn project_of(record: &Tree) -> Option<String> {
 
 /// How many snapshots a game has.
 fn snapshots(store: &Arc<dyn Store>, place: &Place) -> Result<usize, LayoutError> {
-    match store.list(&crate::game::below(&place.path, &["snapshots"])) {
+    match store.list(&crate::names::below(&place.path, &["snapshots"])) {
         Ok(listing) => Ok(listing.entries.len()),
         Err(StoreError::Missing { .. }) => Ok(0),
         Err(error) => Err(error.into()),

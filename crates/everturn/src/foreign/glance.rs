@@ -5,11 +5,10 @@ use std::sync::Arc;
 use super::Glance;
 use super::record::{Look, Role};
 use super::survey::{Survey, earliest, title};
-use crate::game::StoreSource;
 use crate::layout::LayoutError;
 use crate::lines::{Item, Scan};
 use crate::names::FilePath;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, StoreSource};
 use crate::tree::Tree;
 
 /// A file that is no longer than this is read whole for a list; of a longer one only both ends are.

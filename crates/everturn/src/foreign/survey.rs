@@ -8,11 +8,10 @@ use jiff::Timestamp;
 use super::record::{At, Call, Key, Look, Node, Parent, Role};
 use super::weave::{Forks, Knot, Placing, What, Woven, weave};
 use crate::finding::{Code, Finding};
-use crate::game::StoreSource;
 use crate::layout::LayoutError;
 use crate::lines::{Item, Record, Scan};
 use crate::names::FilePath;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, StoreSource};
 use crate::tree::{Kind, Tree};
 use crate::view::{Counts, Usage};
 

@@ -8,11 +8,11 @@ use super::names::{Document, Log, SESSIONS, Status, below};
 use super::session::{Session, find};
 use super::survey::{Facts, Place, Unreadable, survey};
 use crate::archive::{Limits, Pieces, check};
-use crate::check::{Checked, Watch};
 use crate::disk::Kind;
 use crate::finding::{Code, Finding};
 use crate::names::{FilePath, SessionId};
 use crate::store::{Store, StoreError};
+use crate::watch::{Checked, Watch};
 
 /// How many findings are held back until it is known that nobody wrote meanwhile.
 const HELD_BACK: usize = 10_000;

@@ -1,15 +1,14 @@
 //! The lines of a session's logs, read whatever state they are in.
 
-use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::error::GameError;
 use crate::finding::{Code, Finding};
 use crate::json;
-use crate::lines::{Forward, Item, Scan, Source};
+use crate::lines::{Forward, Item, Scan};
 use crate::names::FilePath;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, StoreSource};
 use crate::tree::Slice;
 
 /// Files up to this size are read whole; larger ones in pieces.
@@ -28,36 +27,6 @@ pub(crate) struct Line {
 pub(crate) enum Piece<R> {
     Row(R, Line),
     Finding(Finding),
-}
-
-/// A file of a store, read in pieces.
-pub(crate) struct StoreSource {
-    store: Arc<dyn Store>,
-    file: FilePath,
-    len: u64,
-}
-
-impl StoreSource {
-    pub(crate) fn open(store: &Arc<dyn Store>, file: &FilePath) -> Result<StoreSource, StoreError> {
-        let stat = store.stat(file)?.ok_or_else(|| StoreError::Missing { path: file.clone() })?;
-        Ok(StoreSource { store: Arc::clone(store), file: file.clone(), len: stat.len })
-    }
-}
-
-impl Source for StoreSource {
-    fn len(&self) -> io::Result<u64> {
-        Ok(self.len)
-    }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
-        let end = offset.saturating_add(buf.len() as u64).min(self.len);
-        let bytes = self.store.read(&self.file, offset..end).map_err(io::Error::other)?;
-        let count = bytes.len().min(buf.len());
-        if let (Some(to), Some(from)) = (buf.get_mut(..count), bytes.get(..count)) {
-            to.copy_from_slice(from);
-        }
-        Ok(count)
-    }
 }
 
 /// Reads the rows of one file; what is no row becomes a finding.

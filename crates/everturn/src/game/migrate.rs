@@ -24,13 +24,13 @@ use super::names::{Document, Status, archive, below};
 use super::session::{Session, find};
 use super::state::State;
 use super::survey::{Place, Unreadable, expected_metadata, survey};
-use crate::check::Watch;
 use crate::document;
 use crate::finding::Finding;
 use crate::names::{FilePath, SessionId};
 use crate::repairs::mark;
 use crate::store::{Durability, Expect, Secrecy, Step, Store, staging_dir};
 use crate::tree::{Kind, Tree};
+use crate::watch::Watch;
 
 use checkpoints::Checkpoint;
 use fields::Fields;

@@ -4,6 +4,8 @@ use std::fmt;
 
 use crate::names::{FilePath, Name, NameError, SceneId, SessionId};
 
+pub(crate) use crate::names::below;
+
 /// Where all sessions are.
 pub(crate) const SESSIONS: &str = "sessions";
 
@@ -54,14 +56,6 @@ impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
-}
-
-/// The path of names that are known to be good.
-pub(crate) fn below(dir: &FilePath, names: &[&str]) -> FilePath {
-    names.iter().fold(dir.clone(), |dir, name| match Name::parse(name) {
-        Ok(name) => dir.join(&name),
-        Err(_) => dir,
-    })
 }
 
 /// The archive of a session.

@@ -22,12 +22,12 @@ use super::error::GameError;
 use super::names::Status;
 use super::session::{Session, find};
 use super::survey::{Facts, Place, Unreadable, survey};
-use crate::check::Watch;
 use crate::finding::Finding;
 use crate::names::{FilePath, SessionId};
 use crate::overlay::{Changes, Overlay};
 use crate::repairs::{self, Keeper};
 use crate::store::{Store, Writer, trash_dir};
+use crate::watch::Watch;
 
 pub use crate::repairs::{Action, Repair};
 

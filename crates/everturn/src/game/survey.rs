@@ -22,10 +22,10 @@ use super::log::Line;
 use super::meta::Meta;
 use super::names::{Log, SnapshotFile, Status};
 use super::session::Session;
-use crate::check::{Checked, Watch};
 use crate::finding::{Code, Finding, Severity};
 use crate::names::FilePath;
 use crate::tree::{Digest, Tree};
+use crate::watch::{Checked, Watch};
 
 pub(crate) use metadata::expected as expected_metadata;
 pub(crate) use tally::{Ids, Runs, id_parts};

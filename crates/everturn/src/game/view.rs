@@ -11,7 +11,6 @@ use jiff::Timestamp;
 use super::error::GameError;
 use super::files::{Files, names};
 use super::follow::follow;
-use super::log::StoreSource;
 use super::meta::{Meta, NewSession};
 use super::names::{Document, Log, SESSIONS, Status, archive, below};
 use super::repair::{plan_repair, repair, undo_repair};
@@ -27,7 +26,7 @@ use crate::lines::{Item, Scan};
 use crate::names::{FilePath, SessionId};
 use crate::overlay::Changes;
 use crate::repairs::Repair;
-use crate::store::{Store, StoreError, read_if_there};
+use crate::store::{Store, StoreError, StoreSource, read_if_there};
 use crate::tree::{Kind, Slice, Tree};
 use crate::view::{
     Branch, Evidence, Forking, Mark, New, NewMark, Place, Places, Staged, Summary, Trashed,

@@ -11,11 +11,11 @@ use super::names::{ProjectPart, SessionFile};
 use super::project::{about, read_project};
 use super::runs::runs;
 use super::session::{Meta, Session, SessionPlace};
-use crate::check::Watch;
 use crate::finding::{Code, Finding};
 use crate::marks;
 use crate::names::FilePath;
 use crate::store::Store;
+use crate::watch::Watch;
 
 /// What was looked at, and what is wrong with it.
 pub(crate) struct Checked {

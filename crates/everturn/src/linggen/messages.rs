@@ -11,10 +11,9 @@ use serde_json::{Map, Value};
 use super::error::LinggenError;
 use crate::document::{Style, one_line};
 use crate::finding::{Code, Finding};
-use crate::game::StoreSource;
 use crate::lines::{Forward, Item, Record, Reverse, Scan};
 use crate::names::FilePath;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, StoreSource};
 use crate::tree::{Kind, Tree};
 
 /// The fields that programs want of each message, in their order.
