@@ -45,23 +45,23 @@
 #[cfg(not(unix))]
 compile_error!("everturn needs a Unix system: it relies on O_APPEND, flock and directory flushes");
 
-pub mod names;
+pub use everturn_json::names;
 
-pub mod finding;
+pub use everturn_json::finding;
 
-pub mod json;
+pub use everturn_json::json;
 
-pub mod lines;
+pub use everturn_json::lines;
 
-pub mod document;
+pub use everturn_value::document;
 
-pub mod tree;
+pub use everturn_value::tree;
 
-pub mod delta;
+pub use everturn_value::delta;
 
 pub mod tokens;
 
-mod outline;
+use everturn_value::outline;
 
 pub mod lorebook;
 
@@ -69,7 +69,7 @@ pub mod card;
 
 pub mod context;
 
-mod checksum;
+use everturn_json::checksum;
 
 pub mod disk;
 

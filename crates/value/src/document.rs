@@ -1,0 +1,169 @@
+//! Whole JSON files, edited in place: every byte that is not part of a change stays.
+//!
+//! A [`Document`] is the text of the file. Reading finds a value in it by its path, editing replaces,
+//! inserts or removes just that part. So unknown fields, the order of keys, the way numbers and escapes
+//! are spelled and all white space survive, and a document that was not touched is saved as it was.
+//! What is inserted looks like the rest of the file: its [`Style`] is detected when it is parsed, and
+//! new entries of a container are separated like those it has.
+//!
+//! When an object has the same key twice, the last one is read and edited, as other readers do.
+
+mod edit;
+mod error;
+mod locate;
+mod path;
+mod pen;
+mod style;
+
+use std::ops::Range;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use everturn_json::finding::{Code, Finding};
+use everturn_json::json;
+use everturn_json::names::FilePath;
+
+pub use error::{EditError, ParseError, ReadError};
+pub use path::Segment;
+pub use pen::one_line;
+pub use style::{Indent, Layout, LineEnd, NonAscii, Style};
+
+/// The byte order mark as text.
+const BOM: &str = "\u{feff}";
+
+/// A JSON file in memory.
+///
+/// ```
+/// use everturn_value::document::{Document, Segment};
+///
+/// let path = [Segment::Key("player"), Segment::Key("hp")];
+/// let mut document = Document::parse(b"{\"v\": 1.0, \"player\": {\"hp\": 12}}\n")?;
+/// document.set(&path, &9)?;
+/// document.set(&[Segment::Key("turn")], &3)?;
+/// assert_eq!(document.text(), "{\"v\": 1.0, \"player\": {\"hp\": 9}, \"turn\": 3}\n");
+/// assert_eq!(document.get(&path), Some("9"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// Valid JSON, with white space around it, and maybe a byte order mark.
+    text: String,
+    /// Where the value is, without the white space around it.
+    root: Range<usize>,
+    style: Style,
+}
+
+impl Document {
+    /// Checks that `bytes` are one JSON value in UTF-8 and takes them as they are.
+    ///
+    /// What the text does not show of its style is taken from [`Style::PRETTY_RAW`].
+    pub fn parse(bytes: &[u8]) -> Result<Document, ParseError> {
+        Document::parse_like(bytes, &Style::PRETTY_RAW)
+    }
+
+    /// As [`Document::parse`], with `style` for what the text does not show of its own. An empty
+    /// object shows nothing of indents, an ASCII text nothing of how others are written.
+    pub fn parse_like(bytes: &[u8], style: &Style) -> Result<Document, ParseError> {
+        let text = std::str::from_utf8(bytes)
+            .map_err(|error| ParseError::not_utf8(bytes, error.valid_up_to()))?;
+        let before = if text.starts_with(BOM) { BOM.len() } else { 0 };
+        let content = text.get(before..).unwrap_or_default();
+        let start = before + json::find(content.as_bytes(), |byte| !is_space(byte));
+        if content.bytes().all(|byte| is_space(byte) || byte == 0) {
+            return Err(ParseError::Empty { bytes: bytes.len() });
+        }
+        let end = json::value_end(bytes, start).map_err(|bad| ParseError::bad(text, bad))?;
+        let after = bytes.get(end..).unwrap_or_default();
+        if let Some((at, &byte)) = after.iter().enumerate().find(|&(_, &byte)| !is_space(byte)) {
+            let wanted = "the end of the document";
+            let reason = json::Reason::Unexpected { byte, wanted };
+            return Err(ParseError::bad(text, json::Bad { at: (end + at) as u64, reason }));
+        }
+        let root = start..end;
+        let style = Style::detect(text, &root, style);
+        Ok(Document { text: text.to_owned(), root, style })
+    }
+
+    /// A new document that holds `value`, written in `style`.
+    pub fn new<T: Serialize + ?Sized>(value: &T, style: Style) -> Result<Document, EditError> {
+        let mut text = if style.bom { BOM.to_owned() } else { String::new() };
+        let start = text.len();
+        let value = pen::write(value, &style, style.layout, "")
+            .map_err(|source| EditError::write(&[], source))?;
+        text.push_str(&value);
+        let root = start..text.len();
+        if style.final_newline {
+            text.push_str(style.line_end.as_str());
+        }
+        Ok(Document { text, root, style })
+    }
+
+    /// The whole text, to be saved.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The whole text, to be saved.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.text.into_bytes()
+    }
+
+    /// The style in which new values are written.
+    #[must_use]
+    pub fn style(&self) -> &Style {
+        &self.style
+    }
+
+    /// The text of the value at `path`, if there is one.
+    #[must_use]
+    pub fn get(&self, path: &[Segment<'_>]) -> Option<&str> {
+        self.text.get(self.find(path)?)
+    }
+
+    /// The value at `path`, if there is one.
+    ///
+    /// An integer that 64 bits do not hold becomes the nearest floating-point number, as it does in
+    /// most programs; in the document it keeps its digits. Numbers beyond those, more than 127 levels of
+    /// nesting and half surrogate pairs are errors.
+    pub fn value(&self, path: &[Segment<'_>]) -> Result<Option<Value>, ReadError> {
+        self.read(path)
+    }
+
+    /// The value at `path` as a `T`, if there is one.
+    pub fn read<T: DeserializeOwned>(&self, path: &[Segment<'_>]) -> Result<Option<T>, ReadError> {
+        let Some(span) = self.find(path) else { return Ok(None) };
+        let text = self.text.get(span.clone()).unwrap_or_default();
+        serde_json::from_str(text).map(Some).map_err(|source| ReadError {
+            path: path::pointer(path),
+            byte: span.start,
+            source,
+        })
+    }
+
+    /// One finding for every key that its object already has.
+    #[must_use]
+    pub fn findings(&self, file: &FilePath) -> Vec<Finding> {
+        // The text is valid, so the scan has nothing to complain about.
+        let keys = json::duplicate_keys(self.text.as_bytes(), self.root.start).unwrap_or_default();
+        keys.into_iter()
+            .map(|key| Finding {
+                file: file.clone(),
+                line: Some(error::place(&self.text, key.start).0),
+                offset: Some(key.start as u64),
+                code: Code::DuplicateKey,
+                message: format!(
+                    "the object has the key {} already; this one counts",
+                    self.text.get(key).unwrap_or_default()
+                ),
+            })
+            .collect()
+    }
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
+}

@@ -1,0 +1,234 @@
+//! Changes to a document, each of them one splice of its text.
+
+use std::ops::Range;
+
+use serde::Serialize;
+
+use super::locate::{Found, Place};
+use super::path::{Segment, pointer};
+use super::style::Layout;
+use super::{Document, EditError, pen};
+use everturn_json::json::{Container, Entries};
+
+/// An entry to be added to a container.
+struct NewEntry<'p, T: ?Sized> {
+    segment: Segment<'p>,
+    /// The keys of objects to be created around the value, outermost first.
+    keys: Vec<&'p str>,
+    value: &'p T,
+}
+
+impl Document {
+    /// Puts `value` at `path`.
+    ///
+    /// A value that is there is replaced. A key that is missing is added at the end of its object, with
+    /// the objects that are missing on the way. The length of an array as index adds to its end.
+    pub fn set<T>(&mut self, path: &[Segment<'_>], value: &T) -> Result<(), EditError>
+    where
+        T: Serialize + ?Sized,
+    {
+        match self.follow(path) {
+            Found::Value(place) => {
+                let layout = self.layout_for(place.on_lines);
+                let base = self.line_indent(place.value.start);
+                let text = pen::write(value, &self.style, layout, base);
+                self.splice(place.value, &text.map_err(|source| EditError::write(path, source))?);
+                Ok(())
+            }
+            Found::Missing { at, entries, segment, rest } => {
+                let length = entries.list.len();
+                if let Segment::Index(index) = segment
+                    && index != length
+                {
+                    return Err(EditError::Index { path: pointer(path), index, length });
+                }
+                let entry = NewEntry { segment, keys: keys(path, rest)?, value };
+                let inserted = self.insert(&entries, at.on_lines, &entry);
+                inserted.map_err(|source| EditError::write(path, source))
+            }
+            Found::Mismatch { at, depth } => Err(self.mismatch(path, depth, &at)),
+        }
+    }
+
+    /// Adds `value` to the end of the array at `path`.
+    pub fn push<T>(&mut self, path: &[Segment<'_>], value: &T) -> Result<(), EditError>
+    where
+        T: Serialize + ?Sized,
+    {
+        let place = match self.follow(path) {
+            Found::Value(place) => place,
+            Found::Missing { .. } => {
+                return Err(EditError::NoArray { path: pointer(path), at: pointer(path) });
+            }
+            Found::Mismatch { at, depth } => return Err(self.mismatch(path, depth, &at)),
+        };
+        match self.entries(place.value.start) {
+            Some(entries) if entries.container == Container::Array => {
+                let segment = Segment::Index(entries.list.len());
+                let entry = NewEntry { segment, keys: Vec::new(), value };
+                let inserted = self.insert(&entries, place.on_lines, &entry);
+                inserted.map_err(|source| EditError::write(path, source))
+            }
+            _ => Err(self.mismatch(path, path.len(), &place)),
+        }
+    }
+
+    /// Takes away the value at `path`, with its key, and says whether there was one.
+    ///
+    /// If its object has the key more than once, all of them go.
+    pub fn remove(&mut self, path: &[Segment<'_>]) -> Result<bool, EditError> {
+        let Some((&segment, parent)) = path.split_last() else { return Err(EditError::Root) };
+        let place = match self.follow(parent) {
+            Found::Value(place) => place,
+            Found::Missing { .. } => return Ok(false),
+            Found::Mismatch { at, depth } => return Err(self.mismatch(path, depth, &at)),
+        };
+        let mut removed = false;
+        loop {
+            let entries = match self.entries(place.value.start) {
+                Some(entries) if entries.container == segment.container() => entries,
+                _ => return Err(self.mismatch(path, parent.len(), &place)),
+            };
+            let Some(index) = self.entry_index(&entries, segment) else { return Ok(removed) };
+            self.splice(extent(&entries, index), "");
+            removed = true;
+            if segment.container() == Container::Array {
+                return Ok(removed);
+            }
+        }
+    }
+
+    /// Adds `entry` at the end of a container.
+    ///
+    /// `on_lines` is the layout of what holds the container; it matters if the container is empty and
+    /// shows none of its own.
+    fn insert<T>(
+        &mut self,
+        entries: &Entries,
+        on_lines: bool,
+        entry: &NewEntry<'_, T>,
+    ) -> serde_json::Result<()>
+    where
+        T: Serialize + ?Sized,
+    {
+        let (span, text) = if let Some(last) = entries.list.last() {
+            let mut text = self.separator(entries);
+            let base = text.rsplit_once('\n').map(|(_, base)| leading_blanks(base).to_owned());
+            let layout = self.layout_for(base.is_some());
+            let colon = last.key.as_ref().and_then(|key| self.text.get(key.end..last.value.start));
+            let colon = colon.filter(|colon| !colon.contains('\n')).unwrap_or(pen::colon(layout));
+            self.write_entry(&mut text, entry, colon, layout, &base.unwrap_or_default())?;
+            (last.value.end..last.value.end, text)
+        } else {
+            let layout = self.layout_for(on_lines);
+            let outer = self.line_indent(entries.span.start);
+            let base = [outer, &layout.indent(1)].concat();
+            let mut text = layout.line_break(&self.style, &base);
+            self.write_entry(&mut text, entry, pen::colon(layout), layout, &base)?;
+            text.push_str(&layout.line_break(&self.style, outer));
+            (entries.span.start + 1..entries.span.end - 1, text)
+        };
+        self.splice(span, &text);
+        Ok(())
+    }
+
+    fn write_entry<T>(
+        &self,
+        text: &mut String,
+        entry: &NewEntry<'_, T>,
+        colon: &str,
+        layout: Layout,
+        base: &str,
+    ) -> serde_json::Result<()>
+    where
+        T: Serialize + ?Sized,
+    {
+        if let Segment::Key(key) = entry.segment {
+            text.push_str(&pen::one_line(key, &self.style)?);
+            text.push_str(colon);
+        }
+        let mut indent = base.to_owned();
+        for key in &entry.keys {
+            indent.push_str(&layout.indent(1));
+            text.push('{');
+            text.push_str(&layout.line_break(&self.style, &indent));
+            text.push_str(&pen::one_line(key, &self.style)?);
+            text.push_str(pen::colon(layout));
+        }
+        text.push_str(&pen::write(entry.value, &self.style, layout, &indent)?);
+        for depth in (0..entry.keys.len()).rev() {
+            let indent = [base, &layout.indent(depth)].concat();
+            text.push_str(&layout.line_break(&self.style, &indent));
+            text.push('}');
+        }
+        Ok(())
+    }
+
+    /// What stands between the entries of a container: as between its last two, if there are two.
+    fn separator(&self, entries: &Entries) -> String {
+        let between = |start: usize, end: usize| self.text.get(start..end).unwrap_or_default();
+        match entries.list.as_slice() {
+            [.., before, last] => between(before.value.end, last.start()).to_owned(),
+            [only] if between(entries.span.start, only.start()).contains('\n') => {
+                format!(",{}", between(entries.span.start + 1, only.start()))
+            }
+            _ if self.style.layout == Layout::Compact => ",".to_owned(),
+            _ => ", ".to_owned(),
+        }
+    }
+
+    fn layout_for(&self, on_lines: bool) -> Layout {
+        if on_lines { self.style.layout } else { self.style.flat_layout() }
+    }
+
+    /// The white space that starts the line of `at`.
+    fn line_indent(&self, at: usize) -> &str {
+        let before = self.text.get(..at).unwrap_or_default();
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        leading_blanks(before.get(start..).unwrap_or_default())
+    }
+
+    fn splice(&mut self, span: Range<usize>, text: &str) {
+        self.root.end = self.root.end - span.len() + text.len();
+        self.text.replace_range(span, text);
+    }
+
+    /// The error for a path that ends after `depth` segments at a value of the wrong kind.
+    fn mismatch(&self, path: &[Segment<'_>], depth: usize, at: &Place) -> EditError {
+        EditError::Mismatch {
+            path: pointer(path),
+            at: pointer(path.get(..depth).unwrap_or_default()),
+            found: self.kind(at.value.start),
+            wanted: path.get(depth).map_or(Container::Array, |segment| segment.container()),
+        }
+    }
+}
+
+/// The keys of `rest`, the end of `path`; an index in it would need an array that is not there.
+fn keys<'p>(path: &[Segment<'_>], rest: &'p [Segment<'p>]) -> Result<Vec<&'p str>, EditError> {
+    let key = |(place, segment): (usize, &Segment<'p>)| match *segment {
+        Segment::Key(key) => Ok(key),
+        Segment::Index(_) => {
+            let depth = path.len() - rest.len() + place;
+            let at = pointer(path.get(..depth).unwrap_or_default());
+            Err(EditError::NoArray { path: pointer(path), at })
+        }
+    };
+    rest.iter().enumerate().map(key).collect()
+}
+
+/// What has to go for one entry to go: with it a comma, and the white space that has lost its purpose.
+fn extent(entries: &Entries, index: usize) -> Range<usize> {
+    let list = &entries.list;
+    let before = index.checked_sub(1).and_then(|before| list.get(before));
+    match (before, list.get(index), list.get(index + 1)) {
+        (_, Some(entry), Some(next)) => entry.start()..next.start(),
+        (Some(before), Some(entry), None) => before.value.end..entry.value.end,
+        _ => entries.span.start + 1..entries.span.end - 1,
+    }
+}
+
+fn leading_blanks(line: &str) -> &str {
+    let end = line.find(|c| c != ' ' && c != '\t').unwrap_or(line.len());
+    line.get(..end).unwrap_or_default()
+}

@@ -1,0 +1,155 @@
+//! What can go wrong with a document.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use super::path::{Segment, pointer};
+use everturn_json::finding::{Code, Finding};
+use everturn_json::json::{Bad, Container, Reason};
+use everturn_json::names::FilePath;
+
+/// Why bytes are not a document.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ParseError {
+    /// There is no content: no bytes at all, or only white space or NUL bytes.
+    #[error("the document is empty ({bytes} bytes without content)")]
+    Empty {
+        /// How many bytes there are.
+        bytes: usize,
+    },
+    /// It is not UTF-8.
+    #[error("not UTF-8 in line {line}, byte {byte}")]
+    NotUtf8 {
+        /// The line, counted from 1.
+        line: u64,
+        /// The first byte that is wrong.
+        byte: usize,
+    },
+    /// It is not one JSON value.
+    #[error("not JSON in line {line}, column {column}, byte {byte}: {reason}")]
+    NotJson {
+        /// The line, counted from 1.
+        line: u64,
+        /// The column in characters, counted from 1.
+        column: u64,
+        /// The byte, counted from 0.
+        byte: usize,
+        /// What is wrong there.
+        reason: Reason,
+    },
+}
+
+impl ParseError {
+    pub(super) fn bad(text: &str, bad: Bad) -> ParseError {
+        let byte = usize::try_from(bad.at).unwrap_or(usize::MAX);
+        let (line, column) = place(text, byte);
+        ParseError::NotJson { line, column, byte, reason: bad.reason }
+    }
+
+    pub(super) fn not_utf8(bytes: &[u8], byte: usize) -> ParseError {
+        let before = bytes.iter().take(byte);
+        let line = 1 + before.filter(|&&byte| byte == b'\n').count() as u64;
+        ParseError::NotUtf8 { line, byte }
+    }
+
+    /// The error as a finding about `file`.
+    #[must_use]
+    pub fn finding(&self, file: &FilePath) -> Finding {
+        let (code, line, offset) = match *self {
+            ParseError::Empty { .. } => (Code::EmptyDocument, None, None),
+            ParseError::NotUtf8 { line, byte } => (Code::NotUtf8, Some(line), Some(byte as u64)),
+            ParseError::NotJson { line, byte, .. } => {
+                (Code::BadDocument, Some(line), Some(byte as u64))
+            }
+        };
+        Finding { file: file.clone(), line, offset, code, message: self.to_string() }
+    }
+}
+
+/// The line and the column of a byte, counted from 1.
+pub(super) fn place(text: &str, byte: usize) -> (u64, u64) {
+    let before = text.get(..byte).unwrap_or(text);
+    let newlines = before.bytes().filter(|&byte| byte == b'\n').count();
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    let column = line.chars().filter(|&character| character != '\u{feff}').count();
+    (newlines as u64 + 1, column as u64 + 1)
+}
+
+/// Why a value could not be taken out of a document.
+#[derive(Debug, Error)]
+#[error("cannot read {path:?} at byte {byte}: {source}")]
+pub struct ReadError {
+    /// The path, as a JSON pointer.
+    pub path: String,
+    /// Where the value starts in the document; the source counts from there.
+    pub byte: usize,
+    /// What serde_json says.
+    pub source: serde_json::Error,
+}
+
+/// Why a document could not be changed; it is as it was.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum EditError {
+    /// The path goes through a value that has no such entries.
+    #[error("cannot change {path:?}: {at:?} is {found}, not {}", Named(*wanted))]
+    Mismatch {
+        /// The path, as a JSON pointer.
+        path: String,
+        /// How far it leads.
+        at: String,
+        /// What is there.
+        found: &'static str,
+        /// What would have to be there.
+        wanted: Container,
+    },
+    /// An array is too short.
+    #[error("cannot change {path:?}: the array has {length} elements, there is no place {index}")]
+    Index {
+        /// The path, as a JSON pointer.
+        path: String,
+        /// The index that is out of range.
+        index: usize,
+        /// How many elements there are.
+        length: usize,
+    },
+    /// An array that does not exist; only objects are created on the way.
+    #[error("cannot change {path:?}: there is no array at {at:?}")]
+    NoArray {
+        /// The path, as a JSON pointer.
+        path: String,
+        /// Where the array would have to be.
+        at: String,
+    },
+    /// The root was to be removed.
+    #[error("cannot remove the root of a document")]
+    Root,
+    /// The value cannot be written as JSON.
+    #[error("cannot write the value for {path:?}: {source}")]
+    Write {
+        /// The path, as a JSON pointer.
+        path: String,
+        /// What serde_json says.
+        source: serde_json::Error,
+    },
+}
+
+impl EditError {
+    pub(super) fn write(path: &[Segment<'_>], source: serde_json::Error) -> EditError {
+        EditError::Write { path: pointer(path), source }
+    }
+}
+
+/// A container in a message.
+struct Named(Container);
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Container::Object => "an object",
+            Container::Array => "an array",
+        })
+    }
+}

@@ -1,0 +1,200 @@
+//! Containers taken apart, one level at a time.
+
+use std::borrow::{Borrow, Cow};
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+
+use serde_json::value::RawValue;
+
+use super::marks::Entries;
+use super::{Kind, Members, Node, Slice, index};
+use everturn_json::json;
+
+/// Where the one value of `text` is.
+pub(super) fn only_value(text: &str) -> Result<Range<usize>, json::Bad> {
+    // The quick reader knows only whether it is one; the other one knows where it is not.
+    if let Ok(raw) = serde_json::from_str::<&RawValue>(text) {
+        let start = text.len() - text.trim_ascii_start().len();
+        return Ok(start..start + raw.get().len());
+    }
+    let is_space = |byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
+    let start = json::find(text.as_bytes(), |byte| !is_space(byte));
+    let end = json::value_end(text.as_bytes(), start)?;
+    let after = text.as_bytes().get(end..).unwrap_or_default();
+    match after.iter().enumerate().find(|&(_, &byte)| !is_space(byte)) {
+        None => Ok(start..end),
+        Some((at, &byte)) => {
+            let reason = json::Reason::Unexpected { byte, wanted: "the end of the value" };
+            Err(json::Bad { at: (end + at) as u64, reason })
+        }
+    }
+}
+
+/// A key of an object. Keys are the same if they stand for the same characters.
+#[derive(Debug, Clone)]
+pub struct Key {
+    /// What stands between the quotes, with the fewest escapes.
+    normal: Slice,
+    /// What stands between the quotes in the text, if that is something else.
+    spelled: Option<Box<str>>,
+}
+
+impl Key {
+    /// The key that stands for these characters.
+    pub fn new(characters: &str) -> Key {
+        Key { normal: Slice::whole(escape_key(characters)), spelled: None }
+    }
+
+    /// A key with its quotes, as it stands in `slice`.
+    fn from_text(slice: &Slice, raw: &str) -> Key {
+        let inner = without_quotes(raw);
+        if !inner.contains('\\') {
+            return Key { normal: slice.part(inner), spelled: None };
+        }
+        let mut normal = String::with_capacity(inner.len());
+        escape_into(&json::unescape(raw.as_bytes()), &mut normal);
+        let spelled = (normal != inner).then(|| inner.into());
+        Key { normal: Slice::whole(normal), spelled }
+    }
+
+    /// What stands between the quotes, with the fewest escapes.
+    pub(super) fn normal(&self) -> &str {
+        self.normal.as_str()
+    }
+
+    /// What is to be written between the quotes.
+    pub(super) fn inner(&self) -> &str {
+        self.spelled.as_deref().unwrap_or(self.normal())
+    }
+
+    /// The characters that it stands for; nothing if half a surrogate pair is among them.
+    pub(crate) fn characters(&self) -> Option<Cow<'_, str>> {
+        match json::unescape_inner(self.normal().as_bytes()) {
+            Cow::Borrowed(_) => Some(Cow::Borrowed(self.normal())),
+            Cow::Owned(bytes) => String::from_utf8(bytes).ok().map(Cow::Owned),
+        }
+    }
+
+    /// The characters that it stands for, with a replacement for each that is none.
+    pub(super) fn shown(&self) -> String {
+        String::from_utf8_lossy(&json::unescape_inner(self.normal().as_bytes())).into_owned()
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        self.normal() == other.normal()
+    }
+}
+
+impl Eq for Key {}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.normal().hash(state);
+    }
+}
+
+/// Looked up by what [`escape_key`] makes of characters.
+impl Borrow<str> for Key {
+    fn borrow(&self) -> &str {
+        self.normal()
+    }
+}
+
+/// A string without its quotes.
+pub(super) fn without_quotes(raw: &str) -> &str {
+    raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')).unwrap_or(raw)
+}
+
+/// Characters as they stand between quotes, with the fewest escapes.
+pub(crate) fn escape_key(key: &str) -> Cow<'_, str> {
+    let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+    if key.bytes().all(plain) {
+        return Cow::Borrowed(key);
+    }
+    let mut out = String::with_capacity(key.len() + 8);
+    escape_into(key.as_bytes(), &mut out);
+    Cow::Owned(out)
+}
+
+/// Writes a string, given as what [`json::unescape`] makes of it, with the fewest escapes.
+pub(super) fn escape_into(bytes: &[u8], out: &mut String) {
+    let mut rest = bytes;
+    loop {
+        let valid = match std::str::from_utf8(rest) {
+            Ok(text) => return escape_text(text, out),
+            Err(error) => error.valid_up_to(),
+        };
+        let (before, after) = rest.split_at_checked(valid).unwrap_or((rest, &[]));
+        escape_text(std::str::from_utf8(before).unwrap_or_default(), out);
+        // Half a surrogate pair, in the three bytes that its number would have.
+        let Some((half, after)) = after.split_at_checked(3) else { return };
+        let unit = half.iter().fold(0, |unit, byte| (unit << 6) | u32::from(byte & 0x3f));
+        out.push_str(&format!("\\u{:04x}", unit & 0xffff));
+        rest = after;
+    }
+}
+
+fn escape_text(text: &str, out: &mut String) {
+    for character in text.chars() {
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            control if control < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(control))),
+            other => out.push(other),
+        }
+    }
+}
+
+impl Node {
+    /// Takes the value apart by one level, if it holds others.
+    pub(crate) fn expand(&mut self) {
+        if let Some(apart) = self.apart() {
+            *self = apart;
+        }
+    }
+
+    /// The value, taken apart by one level if it holds others.
+    pub(crate) fn expanded(&self) -> Cow<'_, Node> {
+        self.apart().map_or(Cow::Borrowed(self), Cow::Owned)
+    }
+
+    fn apart(&self) -> Option<Node> {
+        let Node::Text(slice) = self else { return None };
+        let entries = Entries::of(slice.as_str());
+        let value = |value| Node::Text(slice.part(value));
+        match self.kind() {
+            Kind::Object => {
+                // Of several with the same key, the last value takes the first one's place.
+                let member = |(key, text)| (Key::from_text(slice, key), value(text));
+                // The map is made once for all of them, and does not grow with each.
+                let pairs = entries.filter_map(|(key, text)| Some((key?, text)));
+                let pairs: Vec<(&str, &str)> = pairs.collect();
+                Some(Node::Object(pairs.into_iter().map(member).collect::<Members>()))
+            }
+            Kind::Array => Some(Node::Array(entries.map(|(_, text)| value(text)).collect())),
+            _ => None,
+        }
+    }
+}
+
+/// One value inside a text, without taking all of it apart.
+pub(super) fn child(slice: &Slice, segment: &str) -> Option<Slice> {
+    let text = slice.as_str();
+    let mut entries = Entries::of(text);
+    let found = match text.bytes().next()? {
+        b'{' => {
+            let is_it = |raw: &str| json::key_is(raw.as_bytes(), segment);
+            entries.filter(|(key, _)| key.is_some_and(is_it)).last()
+        }
+        b'[' => entries.nth(index(segment)?),
+        _ => None,
+    };
+    found.map(|(_, value)| slice.part(value))
+}
