@@ -42,9 +42,6 @@
 //! - `foreign`: sessions of other programs, which are only read: [`layout::FOREIGN`].
 //! - [`check`]: what is wrong with the files of a directory.
 
-#[cfg(not(unix))]
-compile_error!("everturn needs a Unix system: it relies on O_APPEND, flock and directory flushes");
-
 pub use everturn_json::names;
 
 pub use everturn_json::finding;
@@ -71,9 +68,9 @@ pub mod context;
 
 use everturn_json::checksum;
 
-pub mod disk;
+pub use everturn_store::disk;
 
-pub mod store;
+pub use everturn_store as store;
 
 pub mod archive;
 
@@ -95,7 +92,7 @@ pub mod sweep;
 
 pub mod layout;
 
-pub mod overlay;
+pub use everturn_store::overlay;
 
 pub mod watch;
 

@@ -2,7 +2,7 @@
 //!
 //! `EVERTURN_MODEL_SEEDS` says how many seeds are tried.
 
-#[path = "../store/model/random.rs"]
+#[path = "../../../store/tests/store/model/random.rs"]
 mod random;
 
 use std::collections::BTreeMap;

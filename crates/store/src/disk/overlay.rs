@@ -1,0 +1,358 @@
+//! Changes in memory over a disk that is only read.
+//!
+//! [`OverlayDisk`] implements [`Disk`] over another disk, its base. `Names` holds the names that differ
+//! from the base, `Inode` the bytes of files that were created or written. Everything
+//! else is read from the base, and the base is never changed. Recovery that runs over an overlay shows
+//! what it would do to the real files.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use super::{
+    Access, Disk, DiskFile, DiskLock, Entry, FileId, Flush, Kind, Listing, Mode, Sharing, Stat,
+};
+use everturn_json::names::{FilePath, Name};
+
+mod files;
+mod names;
+
+use files::{BaseHandle, Inode, OpenFile};
+use names::{Names, Place};
+
+/// Keeps all changes in memory, and reads everything else from a base disk.
+///
+/// Memory grows with the number of bytes written and names changed, not with the size of the files.
+/// Nothing is ever flushed, and every lock is granted without looking at the base. Other programs may
+/// change the base meanwhile. That shows where the overlay has changed nothing. A file that was written
+/// here keeps the length that it had then, and reading it fails if the base file has become shorter.
+pub struct OverlayDisk {
+    shared: Arc<Shared>,
+}
+
+/// What the disk and its open files share.
+struct Shared {
+    base: Arc<dyn Disk>,
+    state: RwLock<State>,
+    /// The number of base files that were written. Open files look for theirs only if it has grown.
+    patched: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    names: Names,
+    /// Base files that were written, by their identity: all names and handles of a file mean the same.
+    patched: HashMap<FileId, Arc<Inode>>,
+}
+
+impl Shared {
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        // Each change is done before the lock is dropped, so a panic elsewhere leaves it whole.
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn patched(&self, id: FileId) -> Option<Arc<Inode>> {
+        self.read().patched.get(&id).cloned()
+    }
+
+    /// The inode that takes the writes to a base file.
+    fn patch(&self, base: &BaseHandle) -> io::Result<Arc<Inode>> {
+        let stat = base.file.stat()?;
+        if stat.id == FileId::default() {
+            let message = "the disk below does not tell one file from another";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+        }
+        let mut state = self.write();
+        let made = state.patched.entry(stat.id).or_insert_with(|| {
+            self.patched.fetch_add(1, Ordering::Release);
+            Arc::new(Inode::over(base.clone(), stat))
+        });
+        Ok(Arc::clone(made))
+    }
+}
+
+impl State {
+    /// What stands at a place, with what was written to it here.
+    fn stat(&self, base: &dyn Disk, place: &Place) -> io::Result<Option<Stat>> {
+        match place {
+            Place::Absent => Ok(None),
+            Place::Dir(id) => Ok(Some(new_dir(*id))),
+            Place::File(inode) => Ok(Some(inode.stat())),
+            Place::Base(path) => {
+                let stat = base.stat(path)?;
+                Ok(stat.map(|stat| self.patched.get(&stat.id).map_or(stat, |inode| inode.stat())))
+            }
+        }
+    }
+
+    fn kind(&self, base: &dyn Disk, path: &FilePath) -> io::Result<Option<Kind>> {
+        Ok(self.stat(base, &self.names.locate(path))?.map(|stat| stat.kind))
+    }
+
+    /// Fails unless something can be created or replaced at `path`.
+    fn check_parent(&self, base: &dyn Disk, path: &FilePath) -> io::Result<()> {
+        let parent = path.parent().ok_or(io::ErrorKind::AlreadyExists)?;
+        let place = self.names.locate(&parent);
+        match self.stat(base, &place)?.map(|stat| stat.kind) {
+            None => Err(io::ErrorKind::NotFound.into()),
+            Some(Kind::Dir) => check_way(base, &place),
+            Some(_) => Err(io::ErrorKind::NotADirectory.into()),
+        }
+    }
+
+    fn check_vacant(&self, base: &dyn Disk, path: &FilePath) -> io::Result<()> {
+        if self.kind(base, path)?.is_some() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        self.check_parent(base, path)
+    }
+
+    fn list(&self, base: &dyn Disk, dir: &FilePath) -> io::Result<Listing> {
+        let mut listing = match self.names.locate(dir) {
+            Place::Absent => return Err(io::ErrorKind::NotFound.into()),
+            Place::File(_) => return Err(io::ErrorKind::NotADirectory.into()),
+            Place::Dir(_) => Listing::default(),
+            Place::Base(path) => base.list(&path)?,
+        };
+        let changed: Vec<(Name, Place)> = self.names.children(dir).collect();
+        if changed.is_empty() {
+            return Ok(listing);
+        }
+        let entries = std::mem::take(&mut listing.entries).into_iter();
+        let mut entries: BTreeMap<Name, Entry> =
+            entries.map(|entry| (entry.name.clone(), entry)).collect();
+        for (name, place) in changed {
+            entries.remove(&name);
+            if let Some(stat) = self.stat(base, &place)? {
+                // Links are the only files and directories that have no path of their own.
+                let linked =
+                    matches!(stat.kind, Kind::File | Kind::Dir) && check_way(base, &place).is_err();
+                entries.insert(name.clone(), Entry { name, kind: stat.kind, linked });
+            }
+        }
+        listing.entries = entries.into_values().collect();
+        Ok(listing)
+    }
+
+    fn rename(&mut self, base: &dyn Disk, from: &FilePath, to: &FilePath) -> io::Result<()> {
+        let kind = self.kind(base, from)?.ok_or(io::ErrorKind::NotFound)?;
+        if from == to {
+            return Ok(());
+        }
+        self.check_parent(base, from)?;
+        self.check_parent(base, to)?;
+        if to.is_within(from) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let replaced = self.kind(base, to)?;
+        if replaced.is_some() {
+            if replaced == Some(Kind::Dir) || kind == Kind::Dir {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            check_way(base, &self.names.locate(to))?;
+        }
+        let uncovered = self.names.below(from);
+        let covered = self.stat(base, &uncovered)?.is_some();
+        self.names.rename(from, to, covered);
+        Ok(())
+    }
+
+    fn remove(&mut self, base: &dyn Disk, path: &FilePath) -> io::Result<()> {
+        let kind = self.kind(base, path)?.ok_or(io::ErrorKind::NotFound)?;
+        self.check_parent(base, path)?;
+        if kind == Kind::Dir {
+            let listing = self.list(base, path)?;
+            if !listing.entries.is_empty() || !listing.refused.is_empty() {
+                return Err(io::ErrorKind::DirectoryNotEmpty.into());
+            }
+        }
+        let uncovered = self.names.below(path);
+        let covered = self.stat(base, &uncovered)?.is_some();
+        self.names.remove(path, covered);
+        Ok(())
+    }
+}
+
+/// Fails if a place of the base cannot be written because a link is on the way: then the base would
+/// refuse the change too.
+fn check_way(base: &dyn Disk, place: &Place) -> io::Result<()> {
+    match place {
+        Place::Base(path) => base.local_path(path).map(|_| ()),
+        _ => Ok(()),
+    }
+}
+
+fn new_dir(id: FileId) -> Stat {
+    Stat { kind: Kind::Dir, len: 0, id, mode: 0o755 }
+}
+
+/// An identity that no file has: no device has the highest number.
+fn new_id() -> FileId {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    FileId(u64::MAX, NEXT.fetch_add(1, Ordering::Relaxed), 0)
+}
+
+impl OverlayDisk {
+    /// An overlay over `base` that changes nothing yet.
+    #[must_use]
+    pub fn new(base: Arc<dyn Disk>) -> OverlayDisk {
+        let (state, patched) = (RwLock::default(), AtomicU64::new(0));
+        OverlayDisk { shared: Arc::new(Shared { base, state, patched }) }
+    }
+
+    /// Whether everything is as on the base. Writing the bytes that are there already changes nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let state = self.shared.read();
+        state.names.is_empty() && state.patched.is_empty()
+    }
+
+    /// The paths that differ from the base, sorted: names created, replaced, moved and removed, and files
+    /// written. What lies in a directory that was moved is not listed, and of a file that has several
+    /// names on the base only the one by which it was written.
+    #[must_use]
+    pub fn changed(&self) -> Vec<FilePath> {
+        let state = self.shared.read();
+        let mut paths: Vec<FilePath> = state.names.changed().cloned().collect();
+        for inode in state.patched.values() {
+            paths.extend(inode.base_path().into_iter().flat_map(|path| state.names.shown_at(path)));
+        }
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+
+    fn base(&self) -> &dyn Disk {
+        &*self.shared.base
+    }
+
+    fn locate(&self, path: &FilePath) -> Place {
+        self.shared.read().names.locate(path)
+    }
+}
+
+impl Disk for OverlayDisk {
+    fn open(&self, path: &FilePath, access: Access) -> io::Result<Box<dyn DiskFile>> {
+        let shared = Arc::clone(&self.shared);
+        let place = self.locate(path);
+        match &place {
+            Place::Absent => Err(io::ErrorKind::NotFound.into()),
+            Place::Dir(_) => Err(io::ErrorKind::IsADirectory.into()),
+            Place::File(inode) => {
+                Ok(Box::new(OpenFile::of_inode(shared, Arc::clone(inode), access)))
+            }
+            Place::Base(path) => {
+                let file = Arc::from(self.base().open(path, Access::Read)?);
+                if access != Access::Read {
+                    check_way(self.base(), &place)?;
+                }
+                let base = BaseHandle { file, path: path.clone() };
+                Ok(Box::new(OpenFile::of_base(shared, base, access)))
+            }
+        }
+    }
+
+    fn create(&self, path: &FilePath, mode: Mode) -> io::Result<Box<dyn DiskFile>> {
+        let mut state = self.shared.write();
+        state.check_vacant(self.base(), path)?;
+        let inode = Arc::new(Inode::new(new_id(), mode));
+        state.names.put(path, Place::File(Arc::clone(&inode)));
+        let shared = Arc::clone(&self.shared);
+        Ok(Box::new(OpenFile::of_inode(shared, inode, Access::Append)))
+    }
+
+    fn stat(&self, path: &FilePath) -> io::Result<Option<Stat>> {
+        let place = self.locate(path);
+        let Place::Base(path) = &place else {
+            return self.shared.read().stat(self.base(), &place);
+        };
+        // The base is not asked under the lock, so that threads do not wait for each other.
+        let stat = self.base().stat(path)?;
+        Ok(stat.map(|stat| self.shared.patched(stat.id).map_or(stat, |inode| inode.stat())))
+    }
+
+    fn list(&self, dir: &FilePath) -> io::Result<Listing> {
+        let state = self.shared.read();
+        if let Place::Base(path) = state.names.locate(dir)
+            && state.names.children(dir).next().is_none()
+        {
+            drop(state);
+            return self.base().list(&path);
+        }
+        state.list(self.base(), dir)
+    }
+
+    fn create_dir(&self, path: &FilePath) -> io::Result<()> {
+        let mut state = self.shared.write();
+        state.check_vacant(self.base(), path)?;
+        state.names.put(path, Place::Dir(new_id()));
+        Ok(())
+    }
+
+    fn rename(&self, from: &FilePath, to: &FilePath) -> io::Result<()> {
+        self.shared.write().rename(self.base(), from, to)
+    }
+
+    fn link(&self, file: &FilePath, to: &FilePath) -> io::Result<()> {
+        let mut state = self.shared.write();
+        let place = state.names.locate(file);
+        match state.stat(self.base(), &place)?.map(|stat| stat.kind) {
+            None => return Err(io::ErrorKind::NotFound.into()),
+            Some(Kind::File) => check_way(self.base(), &place)?,
+            Some(_) => return Err(io::ErrorKind::IsADirectory.into()),
+        }
+        state.check_vacant(self.base(), to)?;
+        state.names.put(to, place);
+        Ok(())
+    }
+
+    fn remove(&self, path: &FilePath) -> io::Result<()> {
+        self.shared.write().remove(self.base(), path)
+    }
+
+    fn sync_dir(&self, dir: &FilePath, _why: Flush) -> io::Result<()> {
+        match self.stat(dir)?.map(|stat| stat.kind) {
+            Some(Kind::Dir) => Ok(()),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// Always granted: an overlay has one process. There is no lock file.
+    fn lock(&self, path: &FilePath, _sharing: Sharing) -> io::Result<Option<Box<dyn DiskLock>>> {
+        self.shared.read().check_parent(self.base(), path)?;
+        Ok(Some(Box::new(OverlayLock)))
+    }
+
+    fn is_locked(&self, _path: &FilePath) -> io::Result<bool> {
+        Ok(false)
+    }
+
+    /// None for what was changed, since it is nowhere but in memory.
+    fn local_path(&self, path: &FilePath) -> io::Result<Option<PathBuf>> {
+        if self.shared.read().names.is_touched(path)
+            || self.changed().iter().any(|changed| changed.is_within(path))
+        {
+            return Ok(None);
+        }
+        let patched = self.base().stat(path)?.and_then(|stat| self.shared.patched(stat.id));
+        if patched.is_some() { Ok(None) } else { self.base().local_path(path) }
+    }
+}
+
+struct OverlayLock;
+
+impl DiskLock for OverlayLock {
+    fn describe(&self, _text: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn release(self: Box<Self>) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,415 @@
+//! The files of the operating system, below one root.
+#![expect(clippy::disallowed_methods, reason = "this is the one place that touches real files")]
+
+use std::collections::HashSet;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Seek, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+
+use super::beneath::{Beneath, NameInDir, open_to_read};
+use super::{
+    Access, Appended, Disk, DiskFile, DiskLock, Entry, Flush, Kind, Listing, Mode, Sharing, Stat,
+    WeakMount, facts, is_full, mounts,
+};
+use everturn_json::names::{FilePath, Name, NameError};
+
+/// How many directories are remembered to lie within the root.
+const MAX_KNOWN_DIRS: usize = 4096;
+
+/// The real disk: everything below one directory.
+///
+/// For reading, links are followed as long as they stay below that directory; one that leads out is
+/// refused. Nothing is written through a link: a file that had two names would have two writers.
+#[derive(Debug)]
+pub struct RealDisk {
+    /// The real path of the root, without links in it.
+    root: PathBuf,
+    base: facts::Base,
+    /// The way to everything that is changed.
+    beneath: Arc<Beneath>,
+    /// Directories that were found to lie within the root.
+    known_dirs: Mutex<HashSet<Box<str>, foldhash::fast::RandomState>>,
+    flushes: Arc<AtomicU64>,
+}
+
+impl RealDisk {
+    /// The disk below `root`, which must be a directory.
+    pub fn open(root: &Path) -> io::Result<RealDisk> {
+        let root = root.canonicalize()?;
+        if !root.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        let base = facts::base(&root)?;
+        let beneath = Arc::new(Beneath::new(File::open(&root)?));
+        let known_dirs = Mutex::default();
+        Ok(RealDisk { root, base, beneath, known_dirs, flushes: Arc::default() })
+    }
+
+    /// The disk below `root`, which is created with the directories above it if need be.
+    pub fn create(root: &Path) -> io::Result<RealDisk> {
+        let missing: Vec<&Path> = root.ancestors().take_while(|dir| !dir.exists()).collect();
+        fs::create_dir_all(root)?;
+        for dir in missing {
+            let above = dir.parent().filter(|above| !above.as_os_str().is_empty());
+            File::open(above.unwrap_or(Path::new(".")))?.sync_all()?;
+        }
+        RealDisk::open(root)
+    }
+
+    /// The root directory.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// How many times files and directories were flushed.
+    #[must_use]
+    pub fn flushes(&self) -> u64 {
+        self.flushes.load(Ordering::Relaxed)
+    }
+
+    /// File systems that hold the root, or something below it, on which a commit may not survive a power cut,
+    /// going by the text of `/proc/self/mountinfo`. Those of which the system tells nothing are left out.
+    #[must_use]
+    pub fn weak_mounts(&self, mountinfo: &str) -> Vec<WeakMount> {
+        let own_options = |device: &str| {
+            let block = fs::read_link(Path::new("/sys/dev/block").join(device)).ok()?;
+            let dir = Path::new("/proc/fs/ext4").join(block.file_name()?);
+            fs::read_to_string(dir.join("options")).ok()
+        };
+        mounts::weak_mounts(mountinfo, &self.root, own_options)
+    }
+
+    /// Where `path` really lies, all links followed, for reading it.
+    fn resolve(&self, path: &FilePath) -> io::Result<PathBuf> {
+        match self.root.join(path.as_str()).canonicalize() {
+            Ok(place) => self.inside(place),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The name `path` itself, for changing it: no link may be on the way.
+    fn entry<'a>(&'a self, path: &'a FilePath) -> io::Result<NameInDir<'a>> {
+        self.beneath.entry(path).map_err(|error| self.explain(path, error))
+    }
+
+    /// The same for something that is to be replaced, which must not be a link itself.
+    fn target<'a>(&'a self, path: &'a FilePath) -> io::Result<NameInDir<'a>> {
+        let entry = self.entry(path)?;
+        match entry.stat() {
+            Ok(stat) if stat.kind == Kind::Other => Err(through_link()),
+            _ => Ok(entry),
+        }
+    }
+
+    /// Why something could not be opened for a change: looks for a link, step by step. What is found here
+    /// only informs.
+    fn explain(&self, path: &FilePath, error: io::Error) -> io::Error {
+        let code = error.raw_os_error().map(Errno::from_raw_os_error);
+        if !matches!(code, Some(Errno::LOOP | Errno::NOTDIR | Errno::XDEV)) {
+            return error;
+        }
+        let mut steps: Vec<FilePath> = path.ancestors().collect();
+        steps.reverse();
+        for step in steps.iter().chain([path]) {
+            let place = self.root.join(step.as_str());
+            if !fs::symlink_metadata(&place).is_ok_and(|data| data.is_symlink()) {
+                continue;
+            }
+            let outside = place.canonicalize().map(|place| self.inside(place));
+            return match outside {
+                // A name that is a link itself is refused wherever it leads.
+                Ok(Err(outside)) if step != path => outside,
+                _ => through_link(),
+            };
+        }
+        error
+    }
+
+    fn inside(&self, place: PathBuf) -> io::Result<PathBuf> {
+        if place.starts_with(&self.root) {
+            return Ok(place);
+        }
+        let message = format!("is a link that leads out of the root, to {}", place.display());
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
+    }
+
+    /// Refuses a path whose directories lead out of the root. Asked often, so answers are remembered;
+    /// whatever opens or changes a file looks anew.
+    fn check_way(&self, path: &FilePath) -> io::Result<()> {
+        let Some((dir, _)) = path.as_str().rsplit_once('/') else { return Ok(()) };
+        let mut known = self.known_dirs.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.contains(dir) {
+            self.inside(self.root.join(dir).canonicalize()?)?;
+            if known.len() >= MAX_KNOWN_DIRS {
+                known.clear();
+            }
+            known.insert(dir.into());
+        }
+        Ok(())
+    }
+
+    /// What a link stands for: what it leads to, unless that lies outside or is nothing.
+    fn follow(&self, link: &Path, stat: Stat) -> io::Result<Stat> {
+        match link.canonicalize() {
+            Ok(target) if target.starts_with(&self.root) => facts::of_entry(&target),
+            Ok(_outside) => Ok(Stat { kind: Kind::LinkOutside, ..stat }),
+            Err(error) if is_absence(&error) => Ok(stat),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn entry_of(&self, name: Name, found: &fs::DirEntry) -> io::Result<Entry> {
+        let kind = found.file_type()?;
+        let linked = kind.is_symlink();
+        let kind = if kind.is_file() {
+            Kind::File
+        } else if kind.is_dir() {
+            Kind::Dir
+        } else {
+            self.follow(&found.path(), facts::of_entry(&found.path())?)?.kind
+        };
+        Ok(Entry { name, kind, linked })
+    }
+
+    fn lock_by(
+        &self,
+        path: &FilePath,
+        take: impl Fn(&File) -> Result<(), TryLockError>,
+    ) -> io::Result<Option<Box<dyn DiskLock>>> {
+        let entry = self.entry(path)?;
+        loop {
+            let file = entry.open_or_create().map_err(|error| refuse_lock(&entry, error))?;
+            let opened = facts::of_file(&file)?;
+            if opened.kind != Kind::File {
+                return Err(no_lock());
+            }
+            match take(&file) {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            // The holder before us may have removed the file between our open and our lock; then the
+            // lock is on a file that nobody else will find.
+            if entry.stat().is_ok_and(|named| named.id.is_same_inode(opened.id)) {
+                let (beneath, path) = (Arc::clone(&self.beneath), path.clone());
+                return Ok(Some(Box::new(RealLock { file, beneath, path })));
+            }
+        }
+    }
+}
+
+fn through_link() -> io::Error {
+    let message = "leads through a link, and nothing is written through links; name the real place";
+    io::Error::new(io::ErrorKind::PermissionDenied, message)
+}
+
+/// Says of a lock that is a link why it cannot be opened. Its holder writes into the file, which must not be
+/// that of somebody else.
+fn refuse_lock(entry: &NameInDir<'_>, error: io::Error) -> io::Error {
+    if entry.stat().is_ok_and(|stat| stat.kind == Kind::Other) { no_lock() } else { error }
+}
+
+fn no_lock() -> io::Error {
+    let message = "is a link or a special file, and a lock must be a plain file";
+    io::Error::new(io::ErrorKind::PermissionDenied, message)
+}
+
+/// Whether an error means that nothing stands there: no such name, or a file where a directory would be.
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+impl Disk for RealDisk {
+    fn local_path(&self, path: &FilePath) -> io::Result<Option<PathBuf>> {
+        // What another library opens by its path can only be looked at beforehand.
+        self.target(path)?;
+        Ok(Some(self.root.join(path.as_str())))
+    }
+
+    fn max_open_files(&self) -> usize {
+        let most = getrlimit(Resource::Nofile).current;
+        most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX)
+    }
+
+    fn open(&self, path: &FilePath, access: Access) -> io::Result<Box<dyn DiskFile>> {
+        let opened = match access {
+            // What cannot be opened so easily shows why when it is looked for step by step.
+            Access::Read => match facts::open_below(&self.base, path.as_str()) {
+                Some(file) => Ok(file),
+                None => open_to_read(&self.resolve(path)?),
+            },
+            Access::Append => self.beneath.open(path, true),
+            Access::Write => self.beneath.open(path, false),
+        };
+        let file = opened.map_err(|error| self.explain(path, error))?;
+        if facts::of_file(&file)?.kind != Kind::File {
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, "is not a regular file"));
+        }
+        Ok(Box::new(RealFile { file, flushes: Arc::clone(&self.flushes) }))
+    }
+
+    fn create(&self, path: &FilePath, mode: Mode) -> io::Result<Box<dyn DiskFile>> {
+        let created = self.beneath.create(path, mode);
+        let file = created.map_err(|error| self.explain(path, error))?;
+        Ok(Box::new(RealFile { file, flushes: Arc::clone(&self.flushes) }))
+    }
+
+    fn stat(&self, path: &FilePath) -> io::Result<Option<Stat>> {
+        let looked = self.check_way(path).and_then(|()| facts::below(&self.base, path.as_str()));
+        match looked {
+            Ok(stat) if stat.kind == Kind::Other => {
+                Ok(Some(self.follow(&self.root.join(path.as_str()), stat)?))
+            }
+            Ok(stat) => Ok(Some(stat)),
+            Err(error) if is_absence(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn list(&self, dir: &FilePath) -> io::Result<Listing> {
+        let mut listing = Listing::default();
+        for entry in fs::read_dir(self.resolve(dir)?)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let shown = name.to_string_lossy();
+            let text = name.to_str().ok_or_else(|| NameError::NotUtf8 { name: shown.to_string() });
+            match text.and_then(Name::parse) {
+                Ok(name) => match self.entry_of(name, &entry) {
+                    Ok(entry) => listing.entries.push(entry),
+                    // It went away while we were looking.
+                    Err(error) if is_absence(&error) => {}
+                    Err(error) => return Err(error),
+                },
+                Err(reason) => listing.refused.push((shown.into_owned(), reason)),
+            }
+        }
+        listing.entries.sort_by(|a, b| a.name.cmp(&b.name));
+        listing.refused.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(listing)
+    }
+
+    fn create_dir(&self, path: &FilePath) -> io::Result<()> {
+        self.entry(path)?.create_dir()
+    }
+
+    fn rename(&self, from: &FilePath, to: &FilePath) -> io::Result<()> {
+        self.entry(from)?.rename_to(&self.target(to)?)
+    }
+
+    fn link(&self, file: &FilePath, to: &FilePath) -> io::Result<()> {
+        self.target(file)?.link_to(&self.entry(to)?)
+    }
+
+    fn remove(&self, path: &FilePath) -> io::Result<()> {
+        self.entry(path)?.remove()
+    }
+
+    fn sync_dir(&self, dir: &FilePath, _why: Flush) -> io::Result<()> {
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+        let opened = self.beneath.open_dir(dir).map_err(|error| self.explain(dir, error));
+        opened?.sync_all()
+    }
+
+    fn lock(&self, path: &FilePath, sharing: Sharing) -> io::Result<Option<Box<dyn DiskLock>>> {
+        self.lock_by(path, |file| match sharing {
+            Sharing::Shared => file.try_lock_shared(),
+            Sharing::Exclusive => file.try_lock(),
+        })
+    }
+
+    fn is_locked(&self, path: &FilePath) -> io::Result<bool> {
+        let file = match self.open(path, Access::Read) {
+            Ok(_) => File::open(self.resolve(path)?)?,
+            Err(error) if is_absence(&error) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct RealFile {
+    file: File,
+    /// The count of the disk that opened it.
+    flushes: Arc<AtomicU64>,
+}
+
+impl DiskFile for RealFile {
+    fn stat(&self) -> io::Result<Stat> {
+        facts::of_file(&self.file)
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        FileExt::read_at(&self.file, buf, offset)
+    }
+
+    fn read_more(&self, offset: u64, bytes: &mut Vec<u8>) -> io::Result<usize> {
+        facts::read_more(&self.file, offset, bytes)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        FileExt::write_at(&self.file, bytes, offset)
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<Appended> {
+        let mut file = &self.file;
+        let written = file.write(bytes)?;
+        let at = file.stream_position()?.saturating_sub(written as u64);
+        Ok(Appended { at, written })
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn reserve(&self, start: u64, end: u64) -> io::Result<()> {
+        let reserved = facts::reserve(&self.file, start, end);
+        if reserved.is_err() {
+            // What could be had is of no use, and others may need it.
+            self.file.set_len(start)?;
+        }
+        reserved
+    }
+
+    fn sync(&self, _why: Flush) -> io::Result<()> {
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+        self.file.sync_data()
+    }
+
+    fn drop_cache(&self) -> io::Result<()> {
+        facts::drop_cache(&self.file)
+    }
+}
+
+#[derive(Debug)]
+struct RealLock {
+    file: File,
+    beneath: Arc<Beneath>,
+    path: FilePath,
+}
+
+impl DiskLock for RealLock {
+    fn describe(&self, text: &[u8]) -> io::Result<()> {
+        // In this order, so that a text that was there before leaves room on a full disk.
+        match FileExt::write_all_at(&self.file, text, 0) {
+            Err(error) if !is_full(&error) => Err(error),
+            _ => self.file.set_len(text.len() as u64),
+        }
+    }
+
+    fn release(self: Box<Self>) -> io::Result<()> {
+        // Removed while still locked: whoever waits for this file will find that its name is gone.
+        self.beneath.entry(&self.path)?.remove()
+    }
+}

@@ -1,0 +1,179 @@
+//! Open files and locks of the simulated disk.
+
+use std::io;
+
+use super::super::{Access, Appended, DiskFile, DiskLock, Flush, Stat};
+use super::SimDisk;
+use super::names::{FileData, Inode};
+use super::world::{EIO, ENOSPC, LockId, Trouble, World};
+use everturn_json::names::FilePath;
+
+/// In what pieces a file takes room on the disk.
+const BLOCK: usize = 4096;
+
+#[derive(Debug)]
+pub(super) struct SimFile {
+    disk: SimDisk,
+    inode: Inode,
+    access: Access,
+}
+
+impl SimFile {
+    pub(super) fn new(disk: SimDisk, inode: Inode, access: Access) -> SimFile {
+        SimFile { disk, inode, access }
+    }
+
+    /// Checks that the file was opened for this, and that the write goes well; returns how many of
+    /// `len` bytes are to be written at `offset`, or at the end.
+    fn begin_write(
+        &self,
+        world: &mut World,
+        access: Access,
+        offset: Option<usize>,
+        len: usize,
+    ) -> io::Result<usize> {
+        if self.access != access {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "opened otherwise"));
+        }
+        match world.data_change(self.disk.pid)? {
+            None => Ok(len),
+            Some(Trouble::Full) => {
+                let now = self.data(world)?.seen.len();
+                let then = offset.unwrap_or(now) + len;
+                // The last block of a file has room to its end.
+                let fits = then.div_ceil(BLOCK) <= now.div_ceil(BLOCK);
+                if fits { Ok(len) } else { Err(io::Error::from_raw_os_error(ENOSPC)) }
+            }
+            Some(Trouble::Short) if len > 1 => Ok(len / 2),
+            Some(Trouble::Short) => Err(io::Error::from_raw_os_error(ENOSPC)),
+            Some(_) => Err(io::Error::from_raw_os_error(EIO)),
+        }
+    }
+
+    fn data<'a>(&self, world: &'a mut World) -> io::Result<&'a mut FileData> {
+        world.tree.file_mut(self.inode)
+    }
+}
+
+impl DiskFile for SimFile {
+    fn stat(&self) -> io::Result<Stat> {
+        let mut world = self.disk.world();
+        world.read(self.disk.pid)?;
+        Ok(world.stat_inode(self.inode))
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        let mut world = self.disk.world();
+        world.read(self.disk.pid)?;
+        let offset = usize::try_from(offset).map_err(io::Error::other)?;
+        let data = self.data(&mut world)?;
+        let rest = data.seen.get(offset..).unwrap_or_default();
+        let count = rest.len().min(buf.len());
+        for (to, from) in buf.iter_mut().zip(rest) {
+            *to = *from;
+        }
+        Ok(count)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        let mut world = self.disk.world();
+        let offset = usize::try_from(offset).map_err(io::Error::other)?;
+        let count = self.begin_write(&mut world, Access::Write, Some(offset), bytes.len())?;
+        self.data(&mut world)?.write_at(offset, bytes.get(..count).unwrap_or_default());
+        world.written += count as u64;
+        Ok(count)
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<Appended> {
+        let mut world = self.disk.world();
+        let written = self.begin_write(&mut world, Access::Append, None, bytes.len())?;
+        let data = self.data(&mut world)?;
+        let at = data.seen.len();
+        data.write_at(at, bytes.get(..written).unwrap_or_default());
+        world.written += written as u64;
+        Ok(Appended { at: at as u64, written })
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        if self.access == Access::Read {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "opened for reading"));
+        }
+        let mut world = self.disk.world();
+        world.change(self.disk.pid)?;
+        let len = usize::try_from(len).map_err(io::Error::other)?;
+        self.data(&mut world)?.set_len(len);
+        Ok(())
+    }
+
+    fn reserve(&self, start: u64, end: u64) -> io::Result<()> {
+        let mut world = self.disk.world();
+        world.change_with_room(self.disk.pid)?;
+        let data = self.data(&mut world)?;
+        if data.seen.len() as u64 != start || self.access != Access::Write {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        data.set_len(usize::try_from(end).map_err(io::Error::other)?);
+        Ok(())
+    }
+
+    fn drop_cache(&self) -> io::Result<()> {
+        let mut world = self.disk.world();
+        world.read(self.disk.pid)?;
+        self.data(&mut world)?.drop_cache();
+        Ok(())
+    }
+
+    fn sync(&self, why: Flush) -> io::Result<()> {
+        let mut world = self.disk.world();
+        match world.data_change(self.disk.pid)? {
+            None | Some(Trouble::Full) => {
+                if world.counts(why) && self.data(&mut world)?.flush() {
+                    return Err(io::Error::from_raw_os_error(EIO));
+                }
+                Ok(())
+            }
+            Some(Trouble::FlushLost) => {
+                self.data(&mut world)?.lose_unflushed();
+                Err(io::Error::from_raw_os_error(EIO))
+            }
+            Some(_) => Err(io::Error::from_raw_os_error(ENOSPC)),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct SimLock {
+    disk: SimDisk,
+    path: FilePath,
+    id: LockId,
+}
+
+impl SimLock {
+    pub(super) fn new(disk: SimDisk, path: FilePath, id: LockId) -> SimLock {
+        SimLock { disk, path, id }
+    }
+}
+
+impl Drop for SimLock {
+    fn drop(&mut self) {
+        self.disk.world().unlock(self.id);
+    }
+}
+
+impl DiskLock for SimLock {
+    fn describe(&self, text: &[u8]) -> io::Result<()> {
+        let mut world = self.disk.world();
+        world.change(self.disk.pid)?;
+        let inode = world.file(&self.path)?;
+        let data = world.tree.file_mut(inode)?;
+        data.write_at(0, text);
+        data.set_len(text.len());
+        Ok(())
+    }
+
+    fn release(self: Box<Self>) -> io::Result<()> {
+        let mut world = self.disk.world();
+        world.change(self.disk.pid)?;
+        world.remove(&self.path)
+    }
+}

@@ -1,0 +1,294 @@
+//! The state of the simulated disk, and what goes wrong with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use super::super::{FileId, Flush, Kind, Mode, PRIVATE_BITS, Sharing, Stat};
+use super::names::{Inode, Node, Tree};
+use everturn_json::names::FilePath;
+
+pub(super) type Pid = u32;
+pub(super) type LockId = u64;
+
+/// Something that goes wrong at one operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fault {
+    /// At which change, counted from 0 since the disk was made; for [`Trouble::ReadError`], which read.
+    pub at: u64,
+    /// What happens.
+    pub trouble: Trouble,
+    /// Whether it happens at every later operation too, as on a disk that stays full.
+    pub lasting: bool,
+}
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// The process that asked stops there: this operation and all later ones of every process fail.
+    Crash,
+    /// The change fails with this error of the operating system, and nothing is changed.
+    Error(i32),
+    /// Half of the bytes are written; changes that are no writes fail as on a full disk.
+    Short,
+    /// There is no room: what needs more of it fails, and all else goes well.
+    Full,
+    /// The flush fails, and what it should have saved is gone; other changes fail with EIO.
+    FlushLost,
+    /// The read fails with this error of the operating system.
+    ReadError(i32),
+}
+
+/// What a power cut leaves of the changes that were not flushed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Survival {
+    /// Of the bytes written to files.
+    pub data: Data,
+    /// Of names created, renamed and removed.
+    pub names: Names,
+}
+
+/// What is left of unflushed bytes, for each file by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Data {
+    /// Nothing.
+    Lost,
+    /// Everything.
+    Kept,
+    /// The first half of the writes, and half of the next.
+    Prefix,
+    /// Everything but a hole inside the last write.
+    Hole,
+    /// The last write alone: the system writes pages back in any order.
+    Last,
+    /// One of the above for each file, by this seed.
+    Mixed(u64),
+}
+
+/// What is left of unflushed changes to names; they survive in the order in which they were made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Names {
+    /// Nothing.
+    Lost,
+    /// Everything.
+    Kept,
+    /// The first half.
+    Prefix,
+}
+
+#[derive(Debug, Clone)]
+struct HeldLock {
+    id: LockId,
+    pid: Pid,
+    path: FilePath,
+    sharing: Sharing,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct World {
+    pub(super) tree: Tree,
+    pub(super) faults: Vec<Fault>,
+    pub(super) ignored: Option<Flush>,
+    pub(super) changes: u64,
+    pub(super) reads: u64,
+    pub(super) written: u64,
+    pub(super) crashed: bool,
+    pub(super) flushes: BTreeMap<Flush, u64>,
+    locks: Vec<HeldLock>,
+    next_lock: LockId,
+    living: BTreeSet<Pid>,
+    next_pid: Pid,
+    /// Directories that are mount points: nothing is renamed across their borders.
+    pub(super) mount_points: Vec<FilePath>,
+    /// How often the disk was mounted: device and inode numbers differ from mount to mount.
+    mounts: u64,
+}
+
+fn os_error(code: i32) -> io::Error {
+    io::Error::from_raw_os_error(code)
+}
+
+pub(super) const EIO: i32 = 5;
+pub(super) const ENOSPC: i32 = 28;
+const EXDEV: i32 = 18;
+
+impl World {
+    pub(super) fn spawn(&mut self) -> Pid {
+        self.next_pid += 1;
+        self.living.insert(self.next_pid);
+        self.next_pid
+    }
+
+    fn alive(&self, pid: Pid) -> io::Result<()> {
+        if self.living.contains(&pid) && !self.crashed {
+            Ok(())
+        } else {
+            Err(io::Error::other("the simulated process has ended"))
+        }
+    }
+
+    fn fault(&self, count: u64, reading: bool) -> Option<Trouble> {
+        let applies = |fault: &&Fault| {
+            let due = fault.at == count || (fault.lasting && fault.at < count);
+            due && reading == matches!(fault.trouble, Trouble::ReadError(_))
+        };
+        self.faults.iter().find(applies).map(|fault| fault.trouble)
+    }
+
+    /// Counts a read, and fails if one is to fail here.
+    pub(super) fn read(&mut self, pid: Pid) -> io::Result<()> {
+        self.alive(pid)?;
+        let fault = self.fault(self.reads, true);
+        self.reads += 1;
+        match fault {
+            Some(Trouble::ReadError(code)) => Err(os_error(code)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts a change that is no write, and fails if one is to fail here.
+    pub(super) fn change(&mut self, pid: Pid) -> io::Result<()> {
+        match self.data_change(pid)? {
+            None | Some(Trouble::Full) => Ok(()),
+            Some(Trouble::Short) => Err(os_error(ENOSPC)),
+            Some(_) => Err(os_error(EIO)),
+        }
+    }
+
+    /// The same for a change that needs room on the disk.
+    pub(super) fn change_with_room(&mut self, pid: Pid) -> io::Result<()> {
+        match self.data_change(pid)? {
+            None => Ok(()),
+            Some(Trouble::Short | Trouble::Full) => Err(os_error(ENOSPC)),
+            Some(_) => Err(os_error(EIO)),
+        }
+    }
+
+    /// Counts a write or flush of a file; returns the trouble that is to be acted out on its bytes.
+    pub(super) fn data_change(&mut self, pid: Pid) -> io::Result<Option<Trouble>> {
+        self.alive(pid)?;
+        let fault = self.fault(self.changes, false);
+        self.changes += 1;
+        match fault {
+            Some(Trouble::Crash) => {
+                self.crashed = true;
+                self.alive(pid)?;
+                Ok(None)
+            }
+            Some(Trouble::Error(code)) => Err(os_error(code)),
+            other => Ok(other),
+        }
+    }
+
+    /// Counts a flush; says whether it is to be done.
+    pub(super) fn counts(&mut self, why: Flush) -> bool {
+        *self.flushes.entry(why).or_default() += 1;
+        self.ignored != Some(why)
+    }
+
+    pub(super) fn kill(&mut self, pid: Pid) {
+        self.living.remove(&pid);
+        self.locks.retain(|lock| lock.pid != pid);
+    }
+
+    /// Ends all processes as SIGKILL does. What they wrote stays in the page cache, flushed or not.
+    pub(super) fn end_processes(&mut self) {
+        self.living.clear();
+        self.locks.clear();
+        self.faults.clear();
+        self.crashed = false;
+    }
+
+    pub(super) fn power_cut(&mut self, survival: Survival) {
+        self.end_processes();
+        self.mounts += 1;
+        self.tree.power_cut(survival);
+    }
+
+    pub(super) fn file(&self, path: &FilePath) -> io::Result<Inode> {
+        match self.tree.node(path) {
+            Some(Node::File(inode)) => Ok(inode),
+            Some(Node::Dir) => Err(io::ErrorKind::IsADirectory.into()),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    pub(super) fn stat(&self, path: &FilePath) -> Option<Stat> {
+        match self.tree.node(path)? {
+            Node::Dir => {
+                let id = FileId(1 + self.mounts, 0, 0);
+                Some(Stat { kind: Kind::Dir, len: 0, id, mode: 0o755 })
+            }
+            Node::File(inode) => Some(self.stat_inode(inode)),
+        }
+    }
+
+    pub(super) fn stat_inode(&self, inode: Inode) -> Stat {
+        let (len, mode) = self.tree.file(inode).map_or((0, 0), |file| (file.seen.len(), file.mode));
+        // A copy of a disk, and some file systems at every mount, number the same files otherwise.
+        let id = FileId(1 + self.mounts, inode.wrapping_add(self.mounts << 32), 0);
+        Stat { kind: Kind::File, len: len as u64, id, mode }
+    }
+
+    pub(super) fn create(&mut self, path: &FilePath, mode: Mode) -> io::Result<Inode> {
+        let bits = match mode {
+            Mode::Usual => 0o644,
+            Mode::Private => PRIVATE_BITS,
+            Mode::Like(bits) => bits,
+        };
+        self.tree.create(path, bits)
+    }
+
+    pub(super) fn lock(
+        &mut self,
+        pid: Pid,
+        path: &FilePath,
+        sharing: Sharing,
+    ) -> io::Result<Option<LockId>> {
+        if self.tree.node(path).is_none() {
+            self.tree.create(path, 0o644)?;
+        }
+        let blocks = |held: &HeldLock| {
+            let exclusive = Sharing::Exclusive;
+            held.path == *path && (sharing == exclusive || held.sharing == exclusive)
+        };
+        if self.locks.iter().any(blocks) {
+            return Ok(None);
+        }
+        self.next_lock += 1;
+        let id = self.next_lock;
+        self.locks.push(HeldLock { id, pid, path: path.clone(), sharing });
+        Ok(Some(id))
+    }
+
+    /// Fails if a name cannot be given to something because a border of a mount lies between.
+    pub(super) fn check_mount(&self, from: &FilePath, to: &FilePath) -> io::Result<()> {
+        let mount = |path: &FilePath| {
+            let above = self.mount_points.iter().filter(|point| path.is_within(point));
+            above.max_by_key(|point| point.as_str().len())
+        };
+        if mount(from) == mount(to) { Ok(()) } else { Err(os_error(EXDEV)) }
+    }
+
+    pub(super) fn is_locked(&self, path: &FilePath) -> bool {
+        let held = |lock: &HeldLock| lock.path == *path && lock.sharing == Sharing::Exclusive;
+        self.locks.iter().any(held)
+    }
+
+    pub(super) fn unlock(&mut self, id: LockId) {
+        self.locks.retain(|lock| lock.id != id);
+    }
+
+    pub(super) fn fail_writeback(&mut self, path: &FilePath) {
+        if let Some(Node::File(inode)) = self.tree.node(path)
+            && let Ok(file) = self.tree.file_mut(inode)
+        {
+            file.fail_writeback();
+        }
+    }
+
+    pub(super) fn flip_bit(&mut self, path: &FilePath, byte: usize, bit: u8) {
+        if let Some(Node::File(inode)) = self.tree.node(path) {
+            self.tree.flip_bit(inode, byte, bit);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Batches of changes to files that happen whole or not at all, and survive power cuts.
+//!
+//! `[Step] -> Writer::commit -> plan -> log -> flush -> apply -> plain files`
+//!
+//! A [`Store`] gives a [`Writer`] for some scopes to one process at a time. A writer commits lists of [`Step`]s. A
+//! [`FileStore`] keeps the files on a [`disk::Disk`], a [`MemoryStore`] in memory. Readers see what was committed.
+//!
+//! - [`disk`]: what is asked of a disk; the real one, and with the feature `sim` one that crashes on request.
+//! - `store`: the traits and their two implementations, re-exported here.
+//! - [`overlay`]: a store as it would be after changes.
+//!
+//! It depends on `everturn-json`, for names, findings and the tails of JSONL files.
+
+#[cfg(not(unix))]
+compile_error!("everturn needs a Unix system: it relies on O_APPEND, flock and directory flushes");
+
+pub mod disk;
+
+mod store;
+
+pub mod overlay;
+
+pub use store::{
+    At, Durability, Expect, FileStore, FileWriter, Fingerprint, Holder, MemoryStore, OWN_DIR,
+    Options, Receipt, Secrecy, Step, Store, StoreError, StoreSource, Writer, audit_dir, pins_dir,
+    quarantine_dir, read_if_there, seals_dir, staging_dir, trash_dir,
+};

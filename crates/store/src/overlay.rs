@@ -1,0 +1,69 @@
+//! A store as it would be after changes that nobody has committed: to look at before they are made.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::disk::{Entry, FileId, Kind, Listing, Stat};
+use crate::store::{Store, StoreError, Writer};
+use everturn_json::names::FilePath;
+
+/// New contents by file; none for a file that goes.
+pub type Changes = BTreeMap<FilePath, Option<Vec<u8>>>;
+
+/// The bits that a file is shown with that is not there yet.
+const USUAL_BITS: u32 = 0o644;
+
+/// The store with the changes over it. It cannot be written to.
+pub struct Overlay {
+    store: Arc<dyn Store>,
+    changes: Changes,
+}
+
+impl Overlay {
+    /// The store with changes over it.
+    pub fn new(store: &Arc<dyn Store>, changes: Changes) -> Overlay {
+        Overlay { store: Arc::clone(store), changes }
+    }
+}
+
+impl Store for Overlay {
+    fn read(&self, file: &FilePath, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
+        let Some(change) = self.changes.get(file) else { return self.store.read(file, range) };
+        let missing = || StoreError::Missing { path: file.clone() };
+        let bytes = change.as_ref().ok_or_else(missing)?;
+        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+        Ok(bytes.get(place(range.start)..place(range.end)).unwrap_or_default().to_vec())
+    }
+
+    fn stat(&self, path: &FilePath) -> Result<Option<Stat>, StoreError> {
+        let Some(change) = self.changes.get(path) else { return self.store.stat(path) };
+        let known = self.store.stat(path)?;
+        let new = Stat { kind: Kind::File, len: 0, id: FileId::default(), mode: USUAL_BITS };
+        let len = |bytes: &Vec<u8>| Stat { len: bytes.len() as u64, ..known.unwrap_or(new) };
+        Ok(change.as_ref().map(len))
+    }
+
+    fn list(&self, dir: &FilePath) -> Result<Listing, StoreError> {
+        let is_new = |path: &&FilePath| path.ancestors().next().as_ref() == Some(dir);
+        let written = self.changes.iter().filter(|(_, change)| change.is_some());
+        let new: Vec<&FilePath> = written.map(|(path, _)| path).filter(is_new).collect();
+        let mut listing = match self.store.list(dir) {
+            Err(StoreError::Missing { .. }) if !new.is_empty() => Listing::default(),
+            listing => listing?,
+        };
+        for name in new.into_iter().filter_map(FilePath::name) {
+            if listing.entries.iter().all(|entry| entry.name != name) {
+                listing.entries.push(Entry { name, kind: Kind::File, linked: false });
+            }
+        }
+        listing.entries.sort_by(|one, other| one.name.cmp(&other.name));
+        let is_gone = |path: &FilePath| self.changes.get(path).is_some_and(Option::is_none);
+        listing.entries.retain(|entry| !is_gone(&dir.join(&entry.name)));
+        Ok(listing)
+    }
+
+    fn lock(&self, _: &[FilePath]) -> Result<Box<dyn Writer>, StoreError> {
+        Err(StoreError::ReadOnly)
+    }
+}

@@ -1,0 +1,517 @@
+//! Carries logged batches out on the plain files, and takes back a batch that cannot be carried out.
+
+mod undo;
+
+use std::io;
+use std::sync::Arc;
+
+use super::StoreError;
+use super::core::{Core, Pending, Round};
+use super::fingerprint::Fingerprint;
+use super::log::own;
+use super::plan::{Aid, Planned, Staged};
+use super::quarantine::{ensure_dir, fingerprint_range};
+use super::record::{Op, Record};
+use super::relocate::{Relocated, relocate};
+use super::tracked::Tracked;
+use crate::disk::{Access, Disk, DiskFile, FileId, Flush, Mode, Stat, is_full};
+use everturn_json::names::{FilePath, PathSet};
+
+pub(super) use undo::Undo;
+
+/// What is removed when a batch has been carried out.
+#[derive(Default)]
+struct Cleanup {
+    /// Things without a name among the data. They go also if the batch is taken back.
+    unneeded: Vec<FilePath>,
+    /// New contents that had to be copied into their places.
+    copied: Vec<FilePath>,
+    /// Data that is removed, or was copied to its new name: the batch is not done before they are gone.
+    originals: Vec<FilePath>,
+}
+
+impl Core {
+    /// Applies everything that is pending. A batch that fails is taken back, together with later ones
+    /// that build on it; the others go on.
+    pub(super) fn apply_pending(&mut self, round: &mut Round<'_>) -> Result<(), StoreError> {
+        let pending = std::mem::take(&mut self.pending);
+        let give_out = round.last && !self.outlook.crowded;
+        self.outlook.clear();
+        let (plain, rest): (Vec<Pending>, Vec<Pending>) =
+            pending.into_iter().partition(|pending| give_out && self.is_plain(pending));
+        if let Err(error) = self.apply_all(rest, round) {
+            for pending in plain {
+                round.settle(pending.ticket, Err(error.clone()));
+            }
+            return Err(error);
+        }
+        if !plain.iter().all(|pending| self.is_plain(pending)) {
+            // To carry the others out, files had to be closed.
+            return self.apply_all(plain, round);
+        }
+        // Last, because taking another batch back waits for all that are out.
+        self.give_out(plain, round);
+        Ok(())
+    }
+
+    fn apply_all(
+        &mut self,
+        pending: Vec<Pending>,
+        round: &mut Round<'_>,
+    ) -> Result<(), StoreError> {
+        let mut failed = PathSet::default();
+        let mut aborts: Vec<Record> = Vec::new();
+        let mut refused = Vec::new();
+        let mut unneeded = Vec::new();
+        let mut waiting = pending.into_iter();
+        while let Some(pending) = waiting.next() {
+            let Pending { mut planned, index, ticket } = pending;
+            let applied = if planned.meets(&failed) {
+                self.discard(std::mem::take(&mut planned.aids));
+                Err(StoreError::Overtaken)
+            } else {
+                self.apply(&mut planned)
+            };
+            match applied {
+                Ok(()) => round.settle(ticket, Ok(std::mem::take(&mut planned.receipt))),
+                Err(error) if ticket.is_none() || self.poisoned.is_some() => {
+                    // Acknowledged already, or half taken back: opening the store again completes it.
+                    // So it does with those that come after, and those whose abort was not noted.
+                    let error = self.poison(error);
+                    let noted = refused.into_iter().map(|(ticket, _)| ticket);
+                    let rest = waiting.map(|pending| {
+                        self.discard(pending.planned.aids);
+                        pending.ticket
+                    });
+                    for ticket in noted.chain([ticket]).chain(rest) {
+                        round.settle(ticket, Err(error.clone()));
+                    }
+                    return Err(error);
+                }
+                Err(error) => {
+                    failed.extend(planned.ops.iter().flat_map(Op::paths).cloned());
+                    unneeded.extend(self.staged_for(&planned.ops));
+                    aborts.push(Record::Abort(index));
+                    refused.push((ticket, error));
+                }
+            }
+        }
+        self.taken_back.absorb(failed);
+        let noted = self.note_aborts(&aborts);
+        if noted.is_ok() {
+            self.clear_away(unneeded);
+        }
+        for (ticket, error) in refused {
+            round.settle(ticket, Err(noted.clone().err().unwrap_or(error)));
+        }
+        noted
+    }
+
+    /// Makes sure that batches which were taken back stay so.
+    pub(super) fn note_aborts(&mut self, aborts: &[Record]) -> Result<(), StoreError> {
+        if aborts.is_empty() {
+            return Ok(());
+        }
+        self.known.clear();
+        self.flush_files(|_| true, Flush::UndoFile, Flush::UndoDir)?;
+        self.write_log(aborts)?;
+        self.sync_log(Flush::Abort)
+    }
+
+    /// Applies one batch whole, or takes back what was done of it. Poisons the store if that fails.
+    fn apply(&mut self, planned: &mut Planned) -> Result<(), StoreError> {
+        let mut undo = Vec::new();
+        let mut cleanup = Cleanup::default();
+        let mut aids = std::mem::take(&mut planned.aids).into_iter();
+        for (index, op) in planned.ops.iter().enumerate() {
+            let mut aid = aids.next().unwrap_or(Aid::Nothing);
+            if let Aid::Staged(staged) = &mut aid {
+                staged.last = index + 1 == planned.ops.len();
+            }
+            if let Err(error) = self.apply_op(op, aid, &mut undo, &mut cleanup) {
+                self.discard(aids.collect());
+                if let Err(cause) = self.undo(undo) {
+                    return Err(self.poison(cause));
+                }
+                self.clear_away(cleanup.unneeded);
+                return Err(error);
+            }
+        }
+        for original in &cleanup.originals {
+            let removed = remove_tree(&*self.disk, original);
+            // Opening the store again completes it.
+            removed.map_err(|error| self.poison(StoreError::io("remove", original)(error)))?;
+        }
+        self.clear_away(cleanup.unneeded);
+        self.clear_away(cleanup.copied);
+        Ok(())
+    }
+
+    /// Removes what has no name among the data any more. What is left is swept away later.
+    fn clear_away(&self, gone: Vec<FilePath>) {
+        for temp in gone {
+            drop(remove_tree(&*self.disk, &temp));
+        }
+    }
+
+    fn apply_op(
+        &mut self,
+        op: &Op,
+        aid: Aid,
+        undo: &mut Vec<Undo>,
+        cleanup: &mut Cleanup,
+    ) -> Result<(), StoreError> {
+        match (op, aid) {
+            (Op::Cut { file, at, was }, Aid::Kept { copy }) => {
+                self.cut(file, *at, *was, copy, undo)
+            }
+            (Op::Append { file, at, bytes }, aid) => {
+                let exact = matches!(aid, Aid::Exact).then_some(*at);
+                self.append(file, bytes, exact, undo)
+            }
+            (Op::Replace { file, .. }, Aid::Staged(staged)) => {
+                self.replace_kept(file, staged, undo, cleanup)
+            }
+            (Op::Rename { from, to }, _) => {
+                self.is_free(to)?;
+                self.make_parents(to, undo)?;
+                if self.relocate(from, to)?.is_copied() {
+                    cleanup.originals.push(from.clone());
+                    undo.push(Undo::RemoveCopy { path: to.clone() });
+                } else {
+                    undo.push(Undo::Rename { from: to.clone(), to: from.clone() });
+                }
+                Ok(())
+            }
+            (Op::Remove { path, .. }, Aid::Aside { temp }) => {
+                self.remove(path, temp, undo, cleanup)
+            }
+            (
+                Op::Cut { file: path, .. }
+                | Op::Replace { file: path, .. }
+                | Op::Remove { path, .. },
+                _,
+            ) => Err(StoreError::BadStep { path: path.clone(), reason: "planned without its aid" }),
+        }
+    }
+
+    /// Moves what is removed aside, so that it can come back; where that is impossible, it goes last.
+    fn remove(
+        &mut self,
+        path: &FilePath,
+        temp: FilePath,
+        undo: &mut Vec<Undo>,
+        cleanup: &mut Cleanup,
+    ) -> Result<(), StoreError> {
+        match self.disk.rename(path, &temp) {
+            Ok(()) => {
+                self.follow_rename(path, &temp);
+                undo.push(Undo::Rename { from: temp.clone(), to: path.clone() });
+                cleanup.unneeded.push(temp);
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                self.forget(path);
+                cleanup.originals.push(path.clone());
+                Ok(())
+            }
+            Err(error) => Err(StoreError::io("remove", path)(error)),
+        }
+    }
+
+    pub(super) fn make_parents(
+        &mut self,
+        path: &FilePath,
+        undo: &mut Vec<Undo>,
+    ) -> Result<(), StoreError> {
+        let Some(dir) = path.parent() else { return Ok(()) };
+        let mut made = Vec::new();
+        let done = ensure_dir(&*self.disk, &dir, &mut made);
+        for dir in made {
+            self.dirs.extend(dir.parent());
+            undo.push(Undo::Remove { path: dir });
+        }
+        for above in path.ancestors() {
+            let holder = above.parent();
+            if holder.is_some() && self.rooted.insert(above) {
+                self.dirs.extend(holder);
+            }
+        }
+        done
+    }
+
+    /// The open file to append to; it is created if need be.
+    fn appendable(
+        &mut self,
+        path: &FilePath,
+        undo: &mut Vec<Undo>,
+    ) -> Result<&mut Tracked, StoreError> {
+        if !self.files.contains_key(path) {
+            self.make_parents(path, undo)?;
+            let file = match self.disk.create(path, Mode::Usual) {
+                Ok(file) => {
+                    self.dirs.extend(path.parent());
+                    undo.push(Undo::Remove { path: path.clone() });
+                    file
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    let opened = self.disk.open(path, Access::Append);
+                    opened.map_err(StoreError::io("open", path))?
+                }
+                Err(error) => return Err(StoreError::io("create", path)(error)),
+            };
+            self.track(path, file, true)?;
+        }
+        let missing = || StoreError::Missing { path: path.clone() };
+        self.files.get_mut(path).ok_or_else(missing)
+    }
+
+    fn append(
+        &mut self,
+        path: &FilePath,
+        bytes: &[u8],
+        exact: Option<u64>,
+        undo: &mut Vec<Undo>,
+    ) -> Result<(), StoreError> {
+        let disk = Arc::clone(&self.disk);
+        let tracked = self.appendable(path, undo)?;
+        (tracked.clean, tracked.dirty) = (false, true);
+        tracked.len = append_to(&*disk, (path, &*tracked.file, tracked.id), bytes, exact, undo)?;
+        tracked.clean = true;
+        Ok(())
+    }
+
+    /// Fails if the name was taken since the batch was planned.
+    fn is_free(&self, path: &FilePath) -> Result<(), StoreError> {
+        match self.disk.stat(path).map_err(StoreError::io("look at", path))? {
+            Some(_) => Err(StoreError::Taken { path: path.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    fn cut(
+        &mut self,
+        path: &FilePath,
+        at: u64,
+        was: Fingerprint,
+        copy: FilePath,
+        undo: &mut Vec<Undo>,
+    ) -> Result<(), StoreError> {
+        let tracked = self.appendable(path, undo)?;
+        let file = &*tracked.file;
+        let len = file.stat().map_err(StoreError::io("look at", path))?.len;
+        let found = fingerprint_range(file, at, len).map_err(StoreError::io("read", path))?;
+        if found != was {
+            // Another program has gone on writing; what stands there now was not copied.
+            return Err(StoreError::Changed { file: path.clone() });
+        }
+        file.set_len(at).map_err(StoreError::io("cut", path))?;
+        undo.push(Undo::Restore { file: path.clone(), copy });
+        (tracked.len, tracked.dirty) = (at, true);
+        Ok(())
+    }
+
+    /// Replaces a file so that it can be taken back, which needs no room: the old one is kept.
+    fn replace_kept(
+        &mut self,
+        path: &FilePath,
+        staged: Staged,
+        undo: &mut Vec<Undo>,
+        cleanup: &mut Cleanup,
+    ) -> Result<(), StoreError> {
+        let Staged { temp, file, beside, old, old_mode, expected, last } = staged;
+        let (beside, replaces) = (beside.is_some(), old.is_some());
+        let unchanged = expected.map_or(Ok(()), |expected| is_still(&*self.disk, path, expected));
+        let kept = unchanged.and_then(|()| match old {
+            // Nothing comes after it that could fail.
+            _ if last => Ok(None),
+            None if beside => Ok(None),
+            None => Ok(Some(Undo::Remove { path: path.clone() })),
+            Some(bytes) => self.keep_old(path, bytes, old_mode, cleanup).map(Some),
+        });
+        let replaced = kept.and_then(|kept| {
+            let relocated = if beside {
+                self.put_staged(path, &temp, undo)?
+            } else {
+                self.replace(path, &temp, file, undo)?
+            };
+            undo.extend(kept);
+            let (file, replaced) = (path.clone(), replaces);
+            if relocated.is_copied() {
+                cleanup.copied.push(temp.clone());
+            } else if beside && !last {
+                undo.push(Undo::Unstage { file, staged: temp.clone(), replaced });
+            }
+            Ok(())
+        });
+        if replaced.is_err() && !beside {
+            drop(self.disk.remove(&temp));
+        }
+        replaced
+    }
+
+    /// Gives a file that is about to be replaced a second name.
+    fn keep_old(
+        &mut self,
+        path: &FilePath,
+        bytes: Vec<u8>,
+        mode: u32,
+        cleanup: &mut Cleanup,
+    ) -> Result<Undo, StoreError> {
+        let (file, kept) = (path.clone(), self.temp_name()?);
+        match self.disk.link(path, &kept) {
+            Ok(()) => {
+                cleanup.unneeded.push(kept.clone());
+                Ok(Undo::Old { file, kept })
+            }
+            Err(error) if is_full(&error) => Err(StoreError::io("keep", path)(error)),
+            // Some file systems know no second names, and some systems allow them to the owner only.
+            Err(_) => Ok(Undo::Content { file, bytes, mode }),
+        }
+    }
+
+    fn replace(
+        &mut self,
+        path: &FilePath,
+        temp: &FilePath,
+        staged: Option<Box<dyn DiskFile>>,
+        undo: &mut Vec<Undo>,
+    ) -> Result<Relocated, StoreError> {
+        self.make_parents(path, undo)?;
+        self.close_some()?;
+        let staged = staged.map_or_else(|| self.open_to_flush(temp), Ok)?;
+        let stat = staged.stat().map_err(StoreError::io("look at", temp))?;
+        // Nothing after this may fail: the caller takes back what happened before.
+        let relocated = relocate(&*self.disk, temp, path)?;
+        self.dirs.extend(path.parent());
+        if relocated.is_copied() {
+            // The copy is flushed already.
+            self.files.remove(path);
+        } else {
+            self.track_changed(path, staged, stat);
+        }
+        Ok(relocated)
+    }
+
+    /// Keeps a file open that has got a name, to flush it later.
+    fn track_changed(&mut self, path: &FilePath, file: Box<dyn DiskFile>, stat: Stat) {
+        let (file, id, len) = (Arc::from(file), stat.id, stat.len);
+        let tracked = Tracked { file, id, len, clean: false, dirty: true };
+        self.files.insert(path.clone(), tracked);
+    }
+
+    /// Opens a file that is to be flushed, and may be one that nobody may write to.
+    fn open_to_flush(&self, path: &FilePath) -> Result<Box<dyn DiskFile>, StoreError> {
+        let opened = match self.disk.open(path, Access::Append) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                self.disk.open(path, Access::Read)
+            }
+            other => other,
+        };
+        opened.map_err(StoreError::io("open", path))
+    }
+
+    /// Renames on the disk, and in what is known of it.
+    pub(super) fn rename(&mut self, from: &FilePath, to: &FilePath) -> Result<(), StoreError> {
+        self.disk.rename(from, to).map_err(StoreError::io("rename", from))?;
+        self.follow_rename(from, to);
+        Ok(())
+    }
+
+    /// The same, or a copy where the disk cannot rename. The original of a copy stays for now.
+    fn relocate(&mut self, from: &FilePath, to: &FilePath) -> Result<Relocated, StoreError> {
+        let relocated = relocate(&*self.disk, from, to)?;
+        if relocated.is_copied() {
+            self.forget(from);
+            self.dirs.extend(to.parent());
+        } else {
+            self.follow_rename(from, to);
+        }
+        Ok(relocated)
+    }
+
+    /// Forgets what is known of something that is about to be removed.
+    fn forget(&mut self, path: &FilePath) {
+        self.files.retain(|file, _| !file.is_within(path));
+        self.rooted.retain(|dir| !dir.is_within(path));
+        self.dirs.retain(|dir| !dir.is_within(path));
+        self.dirs.extend(path.parent());
+    }
+
+    fn follow_rename(&mut self, from: &FilePath, to: &FilePath) {
+        self.dirs.extend([from.parent(), to.parent()].into_iter().flatten());
+        let inside = |path: &&FilePath| path.is_within(from);
+        let moved: Vec<FilePath> = self.files.keys().filter(inside).cloned().collect();
+        for path in moved {
+            if let (Some(tracked), Some(place)) = (self.files.remove(&path), path.moved(from, to)) {
+                self.files.insert(place, tracked);
+            }
+        }
+        self.rooted.retain(|dir| !dir.is_within(from));
+        let dirs = std::mem::take(&mut self.dirs);
+        self.dirs = dirs.into_iter().map(|dir| dir.moved(from, to).unwrap_or(dir)).collect();
+    }
+}
+
+/// Appends to an open file, at `exact` if that is given, and returns where it ends then.
+///
+/// Fails if the file has lost its name to another since the batch was planned.
+pub(super) fn append_to(
+    disk: &dyn Disk,
+    (path, file, id): (&FilePath, &dyn DiskFile, FileId),
+    bytes: &[u8],
+    exact: Option<u64>,
+    undo: &mut Vec<Undo>,
+) -> Result<u64, StoreError> {
+    let done = file.append(bytes).map_err(StoreError::io("append to", path))?;
+    let end = done.at + done.written as u64;
+    undo.push(Undo::Cut { file: path.clone(), at: done.at, end });
+    if done.written < bytes.len() {
+        // What a full disk does first; the rest would be refused, or torn from its beginning.
+        return Err(StoreError::io("append to", path)(io::ErrorKind::StorageFull.into()));
+    }
+    is_still(disk, path, Some(id))?;
+    match exact {
+        Some(expected) if expected != done.at => {
+            Err(StoreError::Moved { file: path.clone(), expected, found: done.at })
+        }
+        _ => Ok(end),
+    }
+}
+
+/// Fails if something else stands at `path` than was planned for.
+fn is_still(disk: &dyn Disk, path: &FilePath, planned: Option<FileId>) -> Result<(), StoreError> {
+    let found = disk.stat(path).map_err(StoreError::io("look at", path))?;
+    if found.map(|stat| stat.id) == planned {
+        return Ok(());
+    }
+    Err(StoreError::Changed { file: path.clone() })
+}
+
+/// Removes a file, or a directory with all that is in it. A link is removed, never followed.
+pub(super) fn remove_tree(disk: &dyn Disk, path: &FilePath) -> io::Result<()> {
+    match disk.remove(path) {
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            for entry in disk.list(path)?.entries {
+                remove_tree(disk, &path.join(&entry.name))?;
+            }
+            disk.remove(path)
+        }
+        other => other,
+    }
+}
+
+/// Sweeps away the temporary files whose names begin with `prefix`, as far as that can be done.
+pub(super) fn sweep(disk: &dyn Disk, prefix: &str) -> Result<(), StoreError> {
+    let dir = own(&["tmp"]);
+    let listing = match disk.list(&dir) {
+        Ok(listing) => listing,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(StoreError::io("list", &dir)(error)),
+    };
+    for entry in listing.entries.iter().filter(|entry| entry.name.as_str().starts_with(prefix)) {
+        // What stays is in nobody's way: temporary names are never taken twice.
+        drop(remove_tree(disk, &dir.join(&entry.name)));
+    }
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! Takes back what was done of a batch that cannot be carried out.
+
+use std::io;
+
+use crate::disk::{Access, Mode, append_full, read_all};
+use crate::store::StoreError;
+use crate::store::apply::remove_tree;
+use crate::store::core::Core;
+use everturn_json::names::FilePath;
+
+/// How to take back one thing that was done.
+pub(in crate::store) enum Undo {
+    /// Cut off what was appended, if nothing came after it.
+    Cut { file: FilePath, at: u64, end: u64 },
+    /// Put back what was cut off.
+    Restore { file: FilePath, copy: FilePath },
+    /// Remove a file or directory that was created.
+    Remove { path: FilePath },
+    /// Give a file or directory its old name again.
+    Rename { from: FilePath, to: FilePath },
+    /// Remove what was copied to a new name; the original is still there.
+    RemoveCopy { path: FilePath },
+    /// Give a new content its name beside the log again: until an abort is noted, a record needs it.
+    Unstage { file: FilePath, staged: FilePath, replaced: bool },
+    /// Give a file that was replaced its name again; it has kept another one.
+    Old { file: FilePath, kept: FilePath },
+    /// Give a file its old content again, on a disk where it could not be kept itself.
+    Content { file: FilePath, bytes: Vec<u8>, mode: u32 },
+}
+
+impl Core {
+    pub(in crate::store) fn undo(&mut self, undo: Vec<Undo>) -> Result<(), StoreError> {
+        for step in undo.into_iter().rev() {
+            match step {
+                Undo::Cut { file, at, end } => self.undo_append(&file, at, end)?,
+                Undo::Restore { file, copy } => self.undo_cut(&file, &copy)?,
+                Undo::Remove { path } => {
+                    self.files.remove(&path);
+                    self.dirs.remove(&path);
+                    self.rooted.remove(&path);
+                    match self.disk.remove(&path) {
+                        // Another program has put something into a directory that we made.
+                        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+                        other => other.map_err(StoreError::io("remove", &path))?,
+                    }
+                    self.dirs.extend(path.parent());
+                }
+                Undo::Rename { from, to } => self.rename(&from, &to)?,
+                Undo::RemoveCopy { path } => {
+                    let removed = remove_tree(&*self.disk, &path);
+                    removed.map_err(StoreError::io("remove", &path))?;
+                    self.dirs.extend(path.parent());
+                }
+                Undo::Unstage { file, staged, replaced } => {
+                    self.unstage(&file, &staged, replaced)?;
+                }
+                Undo::Old { file, kept } => {
+                    self.disk.rename(&kept, &file).map_err(StoreError::io("restore", &file))?;
+                    self.dirs.extend(file.parent());
+                    // Its content may be as new as the last commit, and not flushed yet.
+                    let old = self.open_to_flush(&file)?;
+                    let stat = old.stat().map_err(StoreError::io("look at", &file))?;
+                    self.track_changed(&file, old, stat);
+                }
+                Undo::Content { file, bytes, mode } => {
+                    let temp = self.temp_name()?;
+                    let made = self.disk.create(&temp, Mode::Like(mode));
+                    let staged = made.map_err(StoreError::io("create", &temp))?;
+                    append_full(&*staged, &bytes).map_err(StoreError::io("write", &temp))?;
+                    self.replace(&file, &temp, Some(staged), &mut Vec::new())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn undo_append(&mut self, path: &FilePath, at: u64, end: u64) -> Result<(), StoreError> {
+        let tracked = self.appendable(path, &mut Vec::new())?;
+        let len = tracked.file.stat().map_err(StoreError::io("look at", path))?.len;
+        if len != end {
+            // Another program has appended behind it: it can only be completed.
+            return Err(StoreError::Changed { file: path.clone() });
+        }
+        tracked.file.set_len(at).map_err(StoreError::io("cut", path))?;
+        // The byte before may be anything; the next append looks.
+        (tracked.len, tracked.clean, tracked.dirty) = (at, false, true);
+        Ok(())
+    }
+
+    fn undo_cut(&mut self, path: &FilePath, copy: &FilePath) -> Result<(), StoreError> {
+        let kept = self.disk.open(copy, Access::Read).map_err(StoreError::io("open", copy))?;
+        let bytes = read_all(&*kept).map_err(StoreError::io("read", copy))?;
+        let tracked = self.appendable(path, &mut Vec::new())?;
+        append_full(&*tracked.file, &bytes).map_err(StoreError::io("append to", path))?;
+        tracked.len += bytes.len() as u64;
+        (tracked.clean, tracked.dirty) = (false, true);
+        Ok(())
+    }
+}

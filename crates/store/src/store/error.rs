@@ -1,0 +1,129 @@
+//! What can go wrong in a store.
+
+use std::io;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::disk::is_full;
+use everturn_json::names::FilePath;
+
+/// Why the store could not do what was asked.
+#[derive(Debug, Clone, Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The disk said no.
+    #[error("cannot {doing} {path}")]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// With which file or directory.
+        path: FilePath,
+        /// What the disk said.
+        #[source]
+        source: Arc<io::Error>,
+    },
+    /// Another writer is at work there.
+    #[error("{scope} is being written by another process ({holder})")]
+    Busy {
+        /// What was to be locked.
+        scope: FilePath,
+        /// Who holds it.
+        holder: String,
+    },
+    /// A step touches a file that its writer has not locked.
+    #[error("{path} is outside the scope of this writer")]
+    OutsideScope {
+        /// The file.
+        path: FilePath,
+    },
+    /// An append was planned for another end of the file.
+    #[error(
+        "{file} has changed: an append was meant for byte {expected}, but the file ends at {found}"
+    )]
+    Moved {
+        /// The file.
+        file: FilePath,
+        /// Where the caller believed the end to be.
+        expected: u64,
+        /// Where it is.
+        found: u64,
+    },
+    /// A file to be replaced is not what the caller has read.
+    #[error("{file} has changed since it was read")]
+    Changed {
+        /// The file.
+        file: FilePath,
+    },
+    /// Something that must exist does not.
+    #[error("{path} does not exist")]
+    Missing {
+        /// What is missing.
+        path: FilePath,
+    },
+    /// A name that must be free is not.
+    #[error("{path} exists already")]
+    Taken {
+        /// The name.
+        path: FilePath,
+    },
+    /// A batch that makes no sense.
+    #[error("{path}: {reason}")]
+    BadStep {
+        /// The file.
+        path: FilePath,
+        /// What is wrong with the step.
+        reason: &'static str,
+    },
+    /// A process that is gone has left commits there that cannot be completed.
+    #[error("commits of a process that is gone cannot be completed at {path}")]
+    Blocked {
+        /// Where.
+        path: FilePath,
+        /// What is in the way.
+        #[source]
+        cause: Arc<StoreError>,
+    },
+    /// A new content that stood beside the log of a process that is gone is not there as it was written.
+    #[error("what {path} was to become is damaged or gone: {staged}")]
+    Lost {
+        /// The file that was to get it.
+        path: FilePath,
+        /// Where the content stood.
+        staged: FilePath,
+    },
+    /// The store was opened for reading only.
+    #[error("the store is open for reading only")]
+    ReadOnly,
+    /// A commit that shared a flush and a file with this one could not be applied.
+    #[error("an earlier commit to the same file failed; try again")]
+    Overtaken,
+    /// An earlier failure left the store in doubt; it must be opened again.
+    ///
+    /// If this answers a commit, the commit may turn out to be there, whole, after that.
+    #[error("the store must be opened again after a failure")]
+    Poisoned {
+        /// The failure.
+        #[source]
+        cause: Arc<StoreError>,
+    },
+}
+
+impl StoreError {
+    /// Whether there was no room for what was to be written, and nothing is in doubt.
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(self, StoreError::Io { source, .. } if is_full(source))
+    }
+
+    /// Makes an error of what the disk said, for `map_err`.
+    pub fn io(
+        doing: &'static str,
+        path: &FilePath,
+    ) -> impl FnOnce(io::Error) -> StoreError + use<> {
+        let path = path.clone();
+        move |source| match source.kind() {
+            io::ErrorKind::NotFound => StoreError::Missing { path },
+            _ => StoreError::Io { doing, path, source: Arc::new(source) },
+        }
+    }
+}

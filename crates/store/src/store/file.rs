@@ -1,0 +1,422 @@
+//! The store that keeps plain files on a disk.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use super::core::{Answer, Core};
+use super::group::{Queue, locked};
+use super::locks::{Holder, ScopeLocks, may_write};
+use super::log::own;
+use super::plan::{Tidy, tidy};
+use super::quarantine::ensure_dir;
+use super::reserve::{may_use_reserve, uses_trash, with_reserve};
+use super::staged::is_large;
+use super::view::DiskView;
+use super::{Durability, Receipt, Step, Store, StoreError, Writer};
+use crate::disk::{Access, Disk, Kind, Listing, Stat, read_range};
+use everturn_json::finding::Finding;
+use everturn_json::names::FilePath;
+
+/// How a store is opened for writing.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Who opens it.
+    pub holder: Holder,
+    /// How large a new log is; it is recycled when it is full.
+    pub log_size: u64,
+    /// How large a log may become while many files are being changed, so that they need not all be
+    /// flushed so often. One large batch may still exceed it.
+    pub log_most: u64,
+    /// How many changed files stay open from one commit to the next, to be flushed together later. Twice
+    /// as many are open while one large batch is being carried out.
+    pub open_files: usize,
+    /// From how many bytes on the new content of a file is written beside the log, and flushed there, instead
+    /// of into the log. This is for [`Durability::Synced`]; other commits wait for no flush.
+    pub stage_from: usize,
+}
+
+impl Options {
+    /// The usual sizes: a log of 1 MiB at first and 64 MiB at most, 256 open files, contents of 64 KiB and
+    /// more beside the log.
+    #[must_use]
+    pub fn new(holder: Holder) -> Options {
+        Options {
+            holder,
+            log_size: 1 << 20,
+            log_most: 64 << 20,
+            open_files: 256,
+            stage_from: 64 << 10,
+        }
+    }
+}
+
+/// A [`Store`] of plain files, with a write-ahead log under `.everturn/`.
+///
+/// It may be shared between threads, and any number of processes may have the same root open: each session
+/// has one writer at a time, and commits that arrive together share one flush.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use everturn_store::disk::RealDisk;
+/// use everturn_json::names::FilePath;
+/// use everturn_store::{At, Durability, FileStore, Holder, Options, Step, Store};
+///
+/// # let place = tempfile::tempdir()?;
+/// # let root = place.path().join("game");
+/// let disk = Arc::new(RealDisk::create(&root)?);
+/// let holder = Holder { pid: std::process::id(), started: "2026-01-01T00:00:00Z".to_owned() };
+/// let store = FileStore::open(disk, Options::new(holder))?;
+///
+/// let session = FilePath::parse("sessions/one")?;
+/// let writer = store.lock(&[session])?;
+/// let file = FilePath::parse("sessions/one/turns.jsonl")?;
+/// let lines = b"{\"turn\":1}\n".to_vec();
+/// let turn = Step::Append { file: file.clone(), at: At::End, lines };
+/// writer.commit(vec![turn], Durability::Synced)?;
+/// writer.release()?;
+///
+/// assert_eq!(store.read(&file, 0..100)?, b"{\"turn\":1}\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct FileStore {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    core: Mutex<Core>,
+    queue: Queue,
+    disk: Arc<dyn Disk>,
+    /// The disk for reading.
+    view: RwLock<Arc<DiskView>>,
+    /// See [`Options::stage_from`].
+    stage_from: usize,
+    /// Who writes; `None` if the store is open for reading only.
+    holder: Option<Holder>,
+    /// Whether commits wait in the log that the plain files do not show yet.
+    unseen: AtomicBool,
+    /// Locks that must not be freed before our log is: their commits are not safe in the plain files.
+    kept: Mutex<Vec<ScopeLocks>>,
+}
+
+impl FileStore {
+    /// Makes a new store in a directory that is none yet.
+    ///
+    /// The directory must exist, and may hold files; `.everturn` must not be there.
+    pub fn create(disk: Arc<dyn Disk>, options: Options) -> Result<FileStore, StoreError> {
+        let dir = own(&[]);
+        if disk.stat(&dir).map_err(StoreError::io("look at", &dir))?.is_some() {
+            return Err(StoreError::Taken { path: dir });
+        }
+        ensure_dir(&*disk, &dir, &mut Vec::new())?;
+        FileStore::open(disk, options)
+    }
+
+    /// Opens a directory for reading and writing. Commits of processes that are gone are replayed first.
+    ///
+    /// Nothing is written unless something must be replayed, locked or committed.
+    pub fn open(disk: Arc<dyn Disk>, options: Options) -> Result<FileStore, StoreError> {
+        check_root(&*disk)?;
+        let holder = Some(options.holder.clone());
+        let mut core = Core::new(Arc::clone(&disk), options);
+        let blocked = core.recover_dead_logs()?;
+        let view = DiskView::plain(Arc::clone(&disk), blocked);
+        Ok(FileStore::new(core, disk, holder, view))
+    }
+
+    /// Opens a directory for reading. Never writes, so it works on a read-only disk.
+    ///
+    /// Commits of processes that are gone are shown as [`FileStore::open`] would recover them.
+    pub fn open_read_only(disk: Arc<dyn Disk>) -> Result<FileStore, StoreError> {
+        check_root(&*disk)?;
+        let nobody = Holder { pid: 0, started: String::new() };
+        let mut core = Core::new(Arc::clone(&disk), Options::new(nobody));
+        let mut view = DiskView::recovered(&disk)?;
+        core.findings.append(&mut view.findings);
+        Ok(FileStore::new(core, disk, None, view))
+    }
+
+    fn new(core: Core, disk: Arc<dyn Disk>, holder: Option<Holder>, view: DiskView) -> FileStore {
+        let shared = Shared {
+            view: RwLock::new(Arc::new(view)),
+            stage_from: core.options.stage_from,
+            core: Mutex::new(core),
+            queue: Queue::default(),
+            disk,
+            holder,
+            unseen: AtomicBool::new(false),
+            kept: Mutex::default(),
+        };
+        FileStore { shared: Arc::new(shared) }
+    }
+
+    /// The disk as it is read: the plain files, with commits that only the logs of dead processes have.
+    pub fn read_disk(&self) -> Result<Arc<dyn Disk>, StoreError> {
+        Ok(Arc::clone(&self.shared.view()?.disk))
+    }
+
+    /// What recovery has found since the last call.
+    #[must_use]
+    pub fn take_findings(&self) -> Vec<Finding> {
+        std::mem::take(&mut locked(&self.shared.core).findings)
+    }
+
+    /// Carries all commits into the plain files for good, so that the log is empty.
+    pub fn checkpoint(&self) -> Result<(), StoreError> {
+        locked(&self.shared.core).checkpoint()
+    }
+
+    /// Closes the store; reports what dropping it would not.
+    pub fn close(self) -> Result<(), StoreError> {
+        self.checkpoint()
+    }
+
+    /// Commits several batches with one flush, each whole or not at all, each with its own answer.
+    ///
+    /// The batches must lie within the scopes of the writers that they come with.
+    pub fn commit_all(
+        &self,
+        batches: Vec<(&FileWriter, Vec<Step>, Durability)>,
+    ) -> Vec<Result<Receipt, StoreError>> {
+        let mut outcomes: Vec<Option<StoreError>> = Vec::new();
+        let mut admitted = Vec::new();
+        for (writer, steps, durability) in batches {
+            let ours = Arc::ptr_eq(&writer.shared, &self.shared);
+            let stranger = || StoreError::OutsideScope { path: FilePath::root() };
+            let checked = if ours { writer.check(&steps) } else { Err(stranger()) };
+            let ready = checked.and_then(|()| tidy(steps)).and_then(|mut tidy| {
+                self.shared.stage(&mut tidy, durability)?;
+                Ok(tidy)
+            });
+            outcomes.push(match ready {
+                Ok(tidy) => {
+                    admitted.push((tidy, durability));
+                    None
+                }
+                Err(error) => Some(error),
+            });
+        }
+        let mut core = locked(&self.shared.core);
+        let mut done = BTreeMap::new();
+        core.commit_group(admitted, false, &mut |place, answer| {
+            if let Answer::Done(outcome) = answer {
+                done.insert(place, outcome);
+            }
+        });
+        self.shared.note_unseen(&core);
+        let mut done = done.into_values();
+        let answer = |refused: Option<StoreError>| match refused {
+            Some(error) => Err(error),
+            None => done.next().unwrap_or(Err(StoreError::Overtaken)),
+        };
+        outcomes.into_iter().map(answer).collect()
+    }
+
+    /// As [`Store::lock`], with the writer's own type.
+    pub fn lock_files(&self, scopes: &[FilePath]) -> Result<FileWriter, StoreError> {
+        let Some(holder) = &self.shared.holder else { return Err(StoreError::ReadOnly) };
+        let mut core = locked(&self.shared.core);
+        core.usable()?;
+        let mut locks = with_reserve(
+            || ScopeLocks::take(&*self.shared.disk, scopes, holder),
+            || if uses_trash(scopes) { core.release_reserve() } else { Ok(false) },
+        )?;
+        // The writer before may have died meanwhile, with commits in its log.
+        let ready = core.await_predecessors(scopes, locks.left_behind);
+        self.shared.set_view(DiskView::plain(Arc::clone(&self.shared.disk), core.blocked.clone()));
+        ready?;
+        locks.forget_left_behind();
+        core.writers += 1;
+        let (shared, scopes) = (Arc::clone(&self.shared), scopes.to_vec());
+        Ok(FileWriter { shared, scopes, locks: Some(locks) })
+    }
+}
+
+fn check_root(disk: &dyn Disk) -> Result<(), StoreError> {
+    let root = FilePath::root();
+    match disk.stat(&root).map_err(StoreError::io("open", &root))? {
+        Some(stat) if stat.kind == Kind::Dir => Ok(()),
+        _ => Err(StoreError::Missing { path: root }),
+    }
+}
+
+impl Shared {
+    fn note_unseen(&self, core: &Core) {
+        self.unseen.store(!core.pending.is_empty(), Ordering::Release);
+    }
+
+    /// Writes large new contents beside the log. Nobody else waits while this is done.
+    fn stage(&self, tidy: &mut Tidy, durability: Durability) -> Result<(), StoreError> {
+        let is_large = |step: &Step| is_large(step, self.stage_from);
+        // What is only written is flushed by nobody, and a record must not name what is not flushed.
+        if durability == Durability::Written || !tidy.steps.iter().any(is_large) {
+            return Ok(());
+        }
+        let stage = locked(&self.core).stage()?;
+        tidy.staged = stage.write(&tidy.steps)?;
+        stage.secure_names().map_err(|error| locked(&self.core).poison(error))
+    }
+
+    fn set_view(&self, view: DiskView) {
+        *self.view.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(view);
+    }
+
+    /// The disk for reading, with every commit that has returned.
+    fn view(&self) -> Result<Arc<DiskView>, StoreError> {
+        self.show()?;
+        let view = Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner));
+        if view.is_plain() || view.is_current(&*self.disk)? {
+            return Ok(view);
+        }
+        // Another process has recovered what this view shows, and may have gone on from there.
+        let view = Arc::new(DiskView::recovered(&self.disk)?);
+        *self.view.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&view);
+        Ok(view)
+    }
+
+    /// Makes the plain files show every commit that has returned.
+    fn show(&self) -> Result<(), StoreError> {
+        if self.unseen.load(Ordering::Acquire) {
+            let mut core = locked(&self.core);
+            core.complete()?;
+            self.note_unseen(&core);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let mut core = locked(&self.core);
+        let done = core.checkpoint();
+        // The log must be free before the locks are, so that the next writer finds it.
+        let usual = core.options.log_size;
+        if let (Ok(()), Some(mut log)) = (done, core.log.take()) {
+            log.shrink(usual);
+            // What cannot be done now is done by whoever opens the store next: the log has it.
+            drop(log.close());
+        }
+    }
+}
+
+impl Store for FileStore {
+    fn read(&self, file: &FilePath, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
+        let view = self.shared.view()?;
+        view.check(file)?;
+        let open = view.disk.open(file, Access::Read).map_err(StoreError::io("open", file))?;
+        read_range(&*open, range.start, range.end).map_err(StoreError::io("read", file))
+    }
+
+    fn stat(&self, path: &FilePath) -> Result<Option<Stat>, StoreError> {
+        let view = self.shared.view()?;
+        view.check(path)?;
+        view.disk.stat(path).map_err(StoreError::io("look at", path))
+    }
+
+    fn list(&self, dir: &FilePath) -> Result<Listing, StoreError> {
+        let view = self.shared.view()?;
+        view.check(dir)?;
+        view.list(dir)
+    }
+
+    fn lock(&self, scopes: &[FilePath]) -> Result<Box<dyn Writer>, StoreError> {
+        Ok(Box::new(self.lock_files(scopes)?))
+    }
+
+    fn is_plain(&self) -> bool {
+        self.shared.view.read().unwrap_or_else(PoisonError::into_inner).is_plain()
+    }
+
+    fn scour(&self) -> Result<(), StoreError> {
+        if self.shared.holder.is_none() {
+            return Err(StoreError::ReadOnly);
+        }
+        locked(&self.shared.core).scour()
+    }
+
+    fn release_reserve(&self) -> Result<bool, StoreError> {
+        if self.shared.holder.is_none() {
+            return Err(StoreError::ReadOnly);
+        }
+        locked(&self.shared.core).release_reserve()
+    }
+
+    fn local_path(&self, path: &FilePath) -> Result<Option<PathBuf>, StoreError> {
+        let view = self.shared.view()?;
+        view.disk.local_path(path).map_err(StoreError::io("find", path))
+    }
+}
+
+/// The writer of some scopes of a [`FileStore`].
+pub struct FileWriter {
+    shared: Arc<Shared>,
+    scopes: Vec<FilePath>,
+    /// `None` once released.
+    locks: Option<ScopeLocks>,
+}
+
+impl FileWriter {
+    fn check(&self, steps: &[Step]) -> Result<(), StoreError> {
+        let mut paths = steps.iter().flat_map(Step::paths);
+        match paths.find(|path| !may_write(&self.scopes, path)) {
+            Some(path) => Err(StoreError::OutsideScope { path: path.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    fn commit_once(&self, steps: Vec<Step>, durability: Durability) -> Result<Receipt, StoreError> {
+        let mut tidy = tidy(steps)?;
+        self.shared.stage(&mut tidy, durability)?;
+        tidy.look(&*self.shared.disk)?;
+        let receipt = self.shared.queue.commit(&self.shared.core, (tidy, durability))?;
+        if durability == Durability::Written {
+            self.shared.unseen.store(true, Ordering::Release);
+        }
+        Ok(receipt)
+    }
+
+    fn free(&mut self) -> Result<(), StoreError> {
+        let Some(locks) = self.locks.take() else { return Ok(()) };
+        // The next writer must not find changes that only our log would bring back after a power cut.
+        let safe = locked(&self.shared.core).release(&self.scopes);
+        match safe {
+            Ok(()) => locks.release(),
+            Err(error) => {
+                locked(&self.shared.kept).push(locks);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Writer for FileWriter {
+    fn commit(&self, steps: Vec<Step>, durability: Durability) -> Result<Receipt, StoreError> {
+        self.check(&steps)?;
+        if !may_use_reserve(&steps) {
+            return self.commit_once(steps, durability);
+        }
+        with_reserve(
+            || self.commit_once(steps.clone(), durability),
+            || locked(&self.shared.core).release_reserve(),
+        )
+    }
+
+    fn secure(&self, file: &FilePath) -> Result<(), StoreError> {
+        locked(&self.shared.core).secure(file)
+    }
+
+    fn release(mut self: Box<Self>) -> Result<(), StoreError> {
+        self.free()
+    }
+}
+
+impl Drop for FileWriter {
+    fn drop(&mut self) {
+        // Those who want to know whether it went well call `release`.
+        drop(self.free());
+    }
+}

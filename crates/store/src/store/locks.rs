@@ -1,0 +1,172 @@
+//! One writer per scope, across all processes.
+//!
+//! A scope is locked exclusively, and everything above it as shared: so a session and the directory it
+//! lies in exclude each other, and two sessions in one directory do not. The locks are the operating
+//! system's and end with their process; the text in the file only tells others whom to ask.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::log::own;
+use super::quarantine::ensure_dir;
+use super::{OWN_DIR, StoreError, open_dirs};
+use crate::disk::{Access, Disk, DiskLock, Sharing, read_all};
+use everturn_json::names::FilePath;
+
+/// The process that opens a store, as others are to see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Its process id.
+    pub pid: u32,
+    /// When it started, for a person to read.
+    pub started: String,
+}
+
+impl Holder {
+    /// What stands in a lock file.
+    pub(super) fn to_text(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// The holder that a lock file names.
+    pub(super) fn read(disk: &dyn Disk, file: &FilePath) -> Option<Holder> {
+        let text = read_all(&*disk.open(file, Access::Read).ok()?).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "pid {}, started {}", self.pid, self.started)
+    }
+}
+
+/// Whether the writer of `scopes` may write at `path`.
+///
+/// Everturn's own directory is nobody's, whatever scope lies above it. Only what is below the trash and the other
+/// open places belongs to a writer one of whose scopes lies there itself.
+pub(super) fn may_write(scopes: &[FilePath], path: &FilePath) -> bool {
+    let mut holding = scopes.iter().filter(|scope| path.is_within(scope));
+    if path.as_str().split('/').next() != Some(OWN_DIR) {
+        return holding.next().is_some();
+    }
+    let place = open_dirs().into_iter().find(|place| path.is_within(place));
+    place.is_some_and(|place| *path != place && holding.any(|scope| scope.is_within(&place)))
+}
+
+fn lock_file(scope: &FilePath) -> FilePath {
+    own(&["locks"]).join(&scope.flat_name(".lock"))
+}
+
+/// The locks of one writer; dropping them frees the scopes.
+pub(super) struct ScopeLocks {
+    exclusive: Vec<Box<dyn DiskLock>>,
+    shared: Vec<Box<dyn DiskLock>>,
+    /// Whether a lock file was found that its holder has not removed: it may have died.
+    pub(super) left_behind: bool,
+}
+
+impl ScopeLocks {
+    pub(super) fn take(
+        disk: &dyn Disk,
+        scopes: &[FilePath],
+        holder: &Holder,
+    ) -> Result<ScopeLocks, StoreError> {
+        ensure_dir(disk, &own(&["locks"]), &mut Vec::new())?;
+        let mut scopes = scopes.to_vec();
+        // In order, so that two processes that want the same scopes do not each get half of them.
+        scopes.sort();
+        scopes.dedup();
+        let left_behind = scopes.iter().map(|scope| is_left_behind(disk, scope));
+        let left_behind = left_behind.collect::<Result<Vec<bool>, _>>()?.contains(&true);
+        let mut locks = ScopeLocks { exclusive: Vec::new(), shared: Vec::new(), left_behind };
+        for scope in &scopes {
+            for above in scope.ancestors().filter(|above| !scopes.contains(above)) {
+                locks.shared.push(take_one(disk, scope, &above, Sharing::Shared)?);
+            }
+            let lock = take_one(disk, scope, scope, Sharing::Exclusive)?;
+            lock.describe(&holder.to_text()).map_err(StoreError::io("write", &lock_file(scope)))?;
+            locks.exclusive.push(lock);
+        }
+        Ok(locks)
+    }
+
+    /// Takes away the names of writers of scopes above that are gone, once their commits are safe. None of them
+    /// can be alive: we share their locks.
+    pub(super) fn forget_left_behind(&mut self) {
+        if std::mem::take(&mut self.left_behind) {
+            for lock in &self.shared {
+                // A text that stays costs the next writer a look at the logs.
+                drop(lock.describe(b""));
+            }
+        }
+    }
+
+    /// Frees the scopes and leaves no lock file behind.
+    pub(super) fn release(self) -> Result<(), StoreError> {
+        let dir = own(&["locks"]);
+        let release =
+            |lock: Box<dyn DiskLock>| lock.release().map_err(StoreError::io("free", &dir));
+        self.exclusive.into_iter().try_for_each(release)
+    }
+}
+
+/// Whether a writer of this scope, or of one above or below it, has not removed its lock file.
+///
+/// The files of scopes above that were only shared stay, and are empty.
+fn is_left_behind(disk: &dyn Disk, scope: &FilePath) -> Result<bool, StoreError> {
+    let len = |file: &FilePath| {
+        let stat = disk.stat(file).map_err(StoreError::io("look at", file))?;
+        Ok::<_, StoreError>(stat.map(|stat| stat.len))
+    };
+    if len(&lock_file(scope))?.is_some() {
+        return Ok(true);
+    }
+    for above in scope.ancestors() {
+        if len(&lock_file(&above))?.is_some_and(|len| len > 0) {
+            return Ok(true);
+        }
+    }
+    let dir = own(&["locks"]);
+    let below = scope.flat_name("%2F");
+    let listing = disk.list(&dir).map_err(StoreError::io("list", &dir))?;
+    for entry in listing.entries {
+        if (scope.is_root() || entry.name.as_str().starts_with(below.as_str()))
+            && len(&dir.join(&entry.name))?.is_some_and(|len| len > 0)
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn take_one(
+    disk: &dyn Disk,
+    scope: &FilePath,
+    path: &FilePath,
+    sharing: Sharing,
+) -> Result<Box<dyn DiskLock>, StoreError> {
+    let file = lock_file(path);
+    match disk.lock(&file, sharing).map_err(StoreError::io("lock", &file))? {
+        Some(lock) => Ok(lock),
+        None => Err(StoreError::Busy { scope: scope.clone(), holder: who(disk, path) }),
+    }
+}
+
+/// Who holds `scope`, or something below it, as far as the lock files tell.
+fn who(disk: &dyn Disk, scope: &FilePath) -> String {
+    let own_file = lock_file(scope);
+    let below = scope.flat_name("%2F");
+    let dir = own(&["locks"]);
+    let listing = disk.list(&dir).unwrap_or_default();
+    let inside = listing
+        .entries
+        .iter()
+        .filter(|entry| scope.is_root() || entry.name.as_str().starts_with(below.as_str()));
+    let files = std::iter::once(own_file).chain(inside.map(|entry| dir.join(&entry.name)));
+    let mut holders = files.filter_map(|file| Holder::read(disk, &file));
+    holders
+        .next()
+        .map_or_else(|| "which did not leave its name".to_owned(), |holder| holder.to_string())
+}

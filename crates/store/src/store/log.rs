@@ -1,0 +1,569 @@
+//! One write-ahead log: a preallocated file that is overwritten and recycled.
+//!
+//! Two header slots take turns, one for each epoch of the log, so that a header torn by a crash leaves
+//! the other. The first record of an epoch is linked to its header, each further one to the record
+//! before; whatever earlier epochs left behind does not link up and does not count.
+
+use std::io;
+
+use super::record::{HEAD, Record, decode};
+use super::{Holder, OWN_DIR, StoreError};
+use crate::disk::{
+    Access, Disk, DiskFile, DiskLock, Flush, Kind, Mode, Sharing, is_full, read_full, read_range,
+    write_full,
+};
+use everturn_json::checksum::checksum;
+use everturn_json::names::{FilePath, Name, NameError};
+
+const MAGIC: &[u8; 8] = b"EVERTURN";
+/// What is written. Since 2 a record may name a staged file, since 3 it tells removed things by what they
+/// held. Older versions are read.
+const VERSION: u32 = 3;
+const SLOT: u64 = 4096;
+const SLOT_USED: usize = 32;
+/// Where records start.
+pub(super) const RECORDS: u64 = 2 * SLOT;
+/// How long a new log is on a disk that has no room for a longer one.
+const LEAST_CAPACITY: u64 = 32 << 10;
+/// How much is zero-filled in one call.
+const FILL: usize = 1 << 20;
+
+/// How much memory for records is kept from one write to the next.
+const MAX_BUFFER: usize = 1 << 20;
+
+/// The path of something in Everturn's own directory.
+pub(super) fn own_path(parts: &[&str]) -> Result<FilePath, NameError> {
+    let mut path = FilePath::root().join(&Name::parse(OWN_DIR)?);
+    for part in parts {
+        path = path.join(&Name::parse(part)?);
+    }
+    Ok(path)
+}
+
+/// A path whose parts are known to be good names.
+pub(super) fn own(parts: &[&str]) -> FilePath {
+    own_path(parts).unwrap_or_default()
+}
+
+/// The number of a log, and the names of its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct LogNumber(pub(super) u32);
+
+impl LogNumber {
+    fn parse(name: &str) -> Option<LogNumber> {
+        let number = name.strip_suffix(".log")?;
+        let parsed = LogNumber(number.parse().ok()?);
+        (parsed.render() == name).then_some(parsed)
+    }
+
+    fn render(self) -> String {
+        format!("{:04}.log", self.0)
+    }
+
+    pub(super) fn file(self) -> FilePath {
+        own(&["wal", &self.render()])
+    }
+
+    fn lock(self) -> FilePath {
+        own(&["wal", &format!("{:04}.lock", self.0)])
+    }
+
+    /// Locked by a process that recovers the log.
+    pub(super) fn recovery_lock(self) -> FilePath {
+        own(&["wal", &format!("{:04}.recovery", self.0)])
+    }
+
+    /// Whether a process that lives has the log. Writes nothing.
+    pub(super) fn has_owner(self, disk: &dyn Disk) -> Result<bool, StoreError> {
+        let path = self.lock();
+        disk.is_locked(&path).map_err(StoreError::io("look at", &path))
+    }
+
+    /// Who recovers the log, or has it, as far as the lock files tell.
+    pub(super) fn holder(self, disk: &dyn Disk) -> String {
+        let known = [self.recovery_lock(), self.lock()].map(|file| Holder::read(disk, &file));
+        let known = known.into_iter().flatten().next();
+        known.map_or_else(|| "which is ending".to_owned(), |holder| holder.to_string())
+    }
+
+    /// How the temporary files of this log's owner begin.
+    pub(super) fn temp_prefix(self) -> String {
+        format!("{:04}-", self.0)
+    }
+
+    /// The logs that exist, in order.
+    pub(super) fn all(disk: &dyn Disk) -> Result<Vec<LogNumber>, StoreError> {
+        let dir = own(&["wal"]);
+        let listing = match disk.list(&dir) {
+            Ok(listing) => listing,
+            // Where something else stands, nothing was ever logged.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Ok(Vec::new());
+            }
+            Err(error) => return Err(StoreError::io("list", &dir)(error)),
+        };
+        let files = listing.entries.iter().filter(|entry| entry.kind == Kind::File);
+        Ok(files.filter_map(|entry| LogNumber::parse(entry.name.as_str())).collect())
+    }
+
+    /// Takes the log if its owner is gone; `None` if it lives, or another has taken it.
+    ///
+    /// Those who only look share it, so that they do not take each other for its owner.
+    pub(super) fn take(
+        self,
+        disk: &dyn Disk,
+        sharing: Sharing,
+    ) -> Result<Option<Box<dyn DiskLock>>, StoreError> {
+        let path = self.lock();
+        disk.lock(&path, sharing).map_err(StoreError::io("lock", &path))
+    }
+
+    /// Whether the last owner of the log has ended without closing it, as its lock file tells.
+    ///
+    /// Then the disk may hold records that nobody sees: they were voided after a failure, and a power
+    /// cut would bring them back.
+    pub(super) fn was_abandoned(self, disk: &dyn Disk) -> Result<bool, StoreError> {
+        let path = self.lock();
+        let found = disk.stat(&path).map_err(StoreError::io("look at", &path))?;
+        Ok(found.is_some_and(|stat| stat.len > 0))
+    }
+}
+
+/// What a log holds.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    /// The records of the present epoch.
+    pub(super) records: Vec<Record>,
+    /// The present epoch; 0 if the log was never used.
+    pub(super) epoch: u64,
+    /// The checksum of the last record, and where the next one goes.
+    link: u64,
+    pub(super) end: u64,
+    /// Whether the log cannot be trusted to have been read whole.
+    pub(super) damaged: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Slot {
+    Blank,
+    Good {
+        epoch: u64,
+        sum: u64,
+    },
+    /// Written by a later version of the format, whose records mean who knows what.
+    Newer,
+    Bad,
+}
+
+impl Slot {
+    fn encode(version: u32, epoch: u64) -> ([u8; SLOT_USED], u64) {
+        let mut bytes = [0; SLOT_USED];
+        let (fields, sum_field) = bytes.split_at_mut(SLOT_USED - 8);
+        let (start, epoch_field) = fields.split_at_mut(16);
+        start.copy_from_slice(&[&MAGIC[..], &version.to_le_bytes(), &[0; 4]].concat());
+        epoch_field.copy_from_slice(&epoch.to_le_bytes());
+        let sum = checksum(&[fields]);
+        sum_field.copy_from_slice(&sum.to_le_bytes());
+        (bytes, sum)
+    }
+
+    fn read(file: &dyn DiskFile, slot: u64) -> io::Result<Slot> {
+        let mut bytes = [0; SLOT_USED];
+        let read = read_full(file, slot * SLOT, &mut bytes)?;
+        if bytes == [0; SLOT_USED] {
+            return Ok(Slot::Blank);
+        }
+        let epoch = bytes.get(16..24).and_then(|field| field.try_into().ok()).unwrap_or_default();
+        let epoch = u64::from_le_bytes(epoch);
+        let version = bytes.get(8..12).and_then(|field| field.try_into().ok()).unwrap_or_default();
+        let version = u32::from_le_bytes(version);
+        let (expected, sum) = Slot::encode(version, epoch);
+        Ok(match version {
+            _ if read < SLOT_USED || bytes != expected => Slot::Bad,
+            1..=VERSION => Slot::Good { epoch, sum },
+            _ => Slot::Newer,
+        })
+    }
+}
+
+/// The present epoch of a log, without reading its records; 0 if it has none.
+pub(super) fn epoch(file: &dyn DiskFile) -> io::Result<u64> {
+    let epoch = |slot: Slot| match slot {
+        Slot::Good { epoch, .. } => epoch,
+        Slot::Blank | Slot::Newer | Slot::Bad => 0,
+    };
+    Ok(epoch(Slot::read(file, 0)?).max(epoch(Slot::read(file, 1)?)))
+}
+
+/// Reads all records of the present epoch.
+pub(super) fn scan(file: &dyn DiskFile) -> io::Result<Scan> {
+    let slots = [Slot::read(file, 0)?, Slot::read(file, 1)?];
+    let newest = slots.iter().filter_map(|slot| match slot {
+        Slot::Good { epoch, sum } => Some((*epoch, *sum)),
+        _ => None,
+    });
+    if slots.iter().any(|slot| matches!(slot, Slot::Newer)) {
+        let message = "was written by a newer version of everturn, and is left alone";
+        return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+    }
+    let torn = slots.iter().any(|slot| matches!(slot, Slot::Bad));
+    let Some((epoch, header_sum)) = newest.max() else {
+        // Before its first commit a log may have a torn first header, but never a record.
+        let damaged = torn && record_bytes(file, RECORDS)?.is_some_and(|bytes| bytes.len() > HEAD);
+        return Ok(Scan { damaged, ..Scan::default() });
+    };
+    let (mut records, mut link, mut at) = (Vec::new(), header_sum, RECORDS);
+    while let Some(bytes) = record_bytes(file, at)? {
+        let Some((record, sum, len)) = decode(&bytes, link) else { break };
+        records.push(record);
+        link = sum;
+        at += len as u64;
+    }
+    // A header that is bad although the records of the other epoch are gone was not torn by recycling.
+    let damaged = torn && records.is_empty() && stray_record(file)?;
+    Ok(Scan { records, epoch, link, end: at, damaged })
+}
+
+/// Makes sure that the disk has what the page cache shows of a log, before anybody acts on it.
+///
+/// All of it is written again: after a failed background write the cache shows bytes as clean that the disk
+/// does not have, and a flush alone would leave it so.
+pub(super) fn secure(disk: &dyn Disk, number: LogNumber) -> Result<(), StoreError> {
+    let path = number.file();
+    let file = disk.open(&path, Access::Write).map_err(StoreError::io("open", &path))?;
+    let used = scan(&*file).map_err(StoreError::io("read", &path))?.end;
+    let bytes = read_range(&*file, 0, used).map_err(StoreError::io("read", &path))?;
+    write_full(&*file, 0, &bytes).map_err(StoreError::io("write", &path))?;
+    file.sync(Flush::RecoverLog).map_err(StoreError::io("flush", &path))?;
+    let dir = own(&["wal"]);
+    disk.sync_dir(&dir, Flush::RecoverLog).map_err(StoreError::io("flush", &dir))?;
+    file.drop_cache().map_err(StoreError::io("read", &path))
+}
+
+/// The head and body of what may be a record; `None` at the end of the log.
+fn record_bytes(file: &dyn DiskFile, at: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut head = [0; HEAD];
+    let room = file.stat()?.len.saturating_sub(at);
+    if room < HEAD as u64 || read_full(file, at, &mut head)? < HEAD {
+        return Ok(None);
+    }
+    let [a, b, c, d, ..] = head;
+    let len = HEAD as u64 + u64::from(u32::from_le_bytes([a, b, c, d]));
+    if len > room || len == HEAD as u64 {
+        return Ok(None);
+    }
+    let len = usize::try_from(len).map_err(io::Error::other)?;
+    let mut bytes = vec![0; len];
+    let read = read_full(file, at, &mut bytes)?;
+    bytes.truncate(read);
+    Ok(Some(bytes))
+}
+
+/// Whether a record stands at the start that is whole, whatever it is linked to.
+fn stray_record(file: &dyn DiskFile) -> io::Result<bool> {
+    let Some(bytes) = record_bytes(file, RECORDS)? else { return Ok(false) };
+    let link = bytes.get(8..16).and_then(|field| field.try_into().ok()).unwrap_or_default();
+    Ok(decode(&bytes, u64::from_le_bytes(link)).is_some())
+}
+
+/// The log that this process writes.
+pub(super) struct Log {
+    pub(super) number: LogNumber,
+    file: Box<dyn DiskFile>,
+    /// Held as long as the log is in use; dropped last.
+    lock: Box<dyn DiskLock>,
+    epoch: u64,
+    link: u64,
+    end: u64,
+    /// How far somebody was told that the records stand; what comes after may be voided.
+    promised: u64,
+    /// How long the log is.
+    capacity: u64,
+    /// Where records are put together; kept, because new memory has to be cleared first.
+    buffer: Vec<u8>,
+    /// Records written in this epoch.
+    pub(super) count: u64,
+}
+
+impl Log {
+    /// Takes over a log that needs no more replaying, and starts it anew.
+    pub(super) fn take_over(
+        disk: &dyn Disk,
+        number: LogNumber,
+        lock: Box<dyn DiskLock>,
+    ) -> Result<Log, StoreError> {
+        let path = number.file();
+        let file = disk.open(&path, Access::Write).map_err(StoreError::io("open", &path))?;
+        let scan = scan(&*file).map_err(StoreError::io("read", &path))?;
+        let capacity = file.stat().map_err(StoreError::io("read", &path))?.len;
+        let epoch = scan.epoch;
+        let mut log = Log {
+            number,
+            file,
+            lock,
+            epoch,
+            link: 0,
+            end: RECORDS,
+            promised: RECORDS,
+            capacity,
+            buffer: Vec::new(),
+            count: 0,
+        };
+        if epoch <= 1 {
+            // Its maker may have died before the name was safe.
+            log.secure_name(disk)?;
+        }
+        if scan.damaged {
+            // The next header may be the very one that was damaged, and its records would count again.
+            let erased = log.fill(RECORDS).and_then(|()| log.file.sync(Flush::Recycle));
+            erased.map_err(StoreError::io("recycle", &path))?;
+        }
+        log.recycle().map_err(StoreError::io("recycle", &path))?;
+        Ok(log)
+    }
+
+    /// Takes over a log of which something must stay, and adds that these names are safe.
+    pub(super) fn settle(
+        disk: &dyn Disk,
+        number: LogNumber,
+        lock: Box<dyn DiskLock>,
+        names: Vec<FilePath>,
+    ) -> Result<(), StoreError> {
+        let path = number.file();
+        let file = disk.open(&path, Access::Write).map_err(StoreError::io("open", &path))?;
+        let Scan { records, epoch, link, end, .. } =
+            scan(&*file).map_err(StoreError::io("read", &path))?;
+        let capacity = file.stat().map_err(StoreError::io("read", &path))?.len;
+        let (promised, buffer, count) = (end, Vec::new(), records.len() as u64);
+        let mut log =
+            Log { number, file, lock, epoch, link, end, promised, capacity, buffer, count };
+        let settled = Record::Settled(names);
+        let end = log.end + settled.size_at_most();
+        log.extend(end).map_err(StoreError::io("extend", &path))?;
+        log.write(&[settled]).map_err(StoreError::io("write", &path))?;
+        log.sync(Flush::Release).map_err(StoreError::io("flush", &path))
+    }
+
+    /// Leaves a mark that stays if this process ends without [`Log::close`].
+    pub(super) fn mark_in_use(&self, holder: &Holder) -> Result<(), StoreError> {
+        let marked = self.lock.describe(&holder.to_text());
+        marked.map_err(StoreError::io("write", &self.number.lock()))
+    }
+
+    /// Frees a log in which nothing is left to be done.
+    ///
+    /// The lock file stays, empty: on a disk that is full a new one could not be had.
+    pub(super) fn close(self) -> Result<(), StoreError> {
+        self.lock.describe(b"").map_err(StoreError::io("free", &self.number.lock()))
+    }
+
+    fn secure_name(&self, disk: &dyn Disk) -> Result<(), StoreError> {
+        for dir in self.number.file().ancestors() {
+            disk.sync_dir(&dir, Flush::LogName).map_err(StoreError::io("flush", &dir))?;
+        }
+        Ok(())
+    }
+
+    /// Makes a new log, with all of its capacity written once.
+    pub(super) fn create(
+        disk: &dyn Disk,
+        number: LogNumber,
+        lock: Box<dyn DiskLock>,
+        capacity: u64,
+    ) -> Result<Log, StoreError> {
+        let path = number.file();
+        disk.create(&path, Mode::Private).map_err(StoreError::io("create", &path))?;
+        let file = disk.open(&path, Access::Write).map_err(StoreError::io("open", &path))?;
+        let mut log = Log {
+            number,
+            file,
+            lock,
+            epoch: 0,
+            link: 0,
+            end: RECORDS,
+            promised: RECORDS,
+            capacity,
+            buffer: Vec::new(),
+            count: 0,
+        };
+        if let Err(error) = log.fill(0) {
+            // Less will do, as long as there is room in it; but nothing is to stay of what is of no use.
+            let refill = |log: &mut Log| {
+                log.capacity = capacity.min(LEAST_CAPACITY);
+                log.file.set_len(log.capacity)?;
+                log.fill(0)
+            };
+            if !is_full(&error) || refill(&mut log).is_err() {
+                drop(disk.remove(&path));
+                return Err(StoreError::io("fill", &path)(error));
+            }
+        }
+        log.secure_name(disk)?;
+        log.recycle().map_err(StoreError::io("write", &path))?;
+        Ok(log)
+    }
+
+    /// How many bytes fit before the log should be recycled.
+    pub(super) fn room(&self) -> u64 {
+        self.capacity.saturating_sub(self.end)
+    }
+
+    pub(super) fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Makes the log longer, before records need it: a disk that is full must not cut one of them short.
+    pub(super) fn extend(&mut self, capacity: u64) -> io::Result<()> {
+        if capacity > self.capacity {
+            // One that was cut short may have grown when its header was written.
+            let len = self.file.stat()?.len;
+            if capacity > len {
+                self.file.reserve(len, capacity)?;
+            }
+            self.capacity = capacity;
+        }
+        Ok(())
+    }
+
+    /// Writes zeros over the capacity, so that flushing records will not have to tell the file system of
+    /// new blocks.
+    fn fill(&self, from: u64) -> io::Result<()> {
+        let zeros = vec![0; FILL];
+        let mut at = from;
+        while at < self.capacity {
+            let chunk = usize::try_from(self.capacity - at).unwrap_or(FILL).min(FILL);
+            write_full(&*self.file, at, zeros.get(..chunk).unwrap_or(&zeros))?;
+            at += chunk as u64;
+        }
+        Ok(())
+    }
+
+    /// Writes records at the end; they count once they are flushed.
+    pub(super) fn write(&mut self, records: &[Record]) -> io::Result<()> {
+        self.buffer.clear();
+        self.buffer.shrink_to(MAX_BUFFER);
+        let mut link = self.link;
+        for record in records {
+            link = record.encode(link, &mut self.buffer);
+        }
+        if let Err(error) = write_full(&*self.file, self.end, &self.buffer) {
+            self.void();
+            return Err(error);
+        }
+        self.link = link;
+        self.end += self.buffer.len() as u64;
+        self.count += records.len() as u64;
+        Ok(())
+    }
+
+    /// After a failure, tries to keep records that are reported as failed from counting later.
+    fn void(&self) {
+        // If this fails too, or is lost, they may count after all: the caller calls the outcome open.
+        drop(write_full(&*self.file, self.promised, &[0; HEAD]));
+    }
+
+    /// Somebody is told that all records so far are written.
+    pub(super) fn promise(&mut self) {
+        self.promised = self.end;
+    }
+
+    /// Flushes what was written.
+    pub(super) fn sync(&mut self, why: Flush) -> io::Result<()> {
+        let synced = self.file.sync(why);
+        if synced.is_ok() {
+            self.promise();
+        } else if self.promised < self.end {
+            self.void();
+        }
+        synced
+    }
+
+    /// Writes zeros over records that no longer count, also behind the end of the log's capacity.
+    pub(super) fn erase(&mut self) -> io::Result<()> {
+        self.capacity = self.capacity.max(self.file.stat()?.len);
+        self.fill(RECORDS)?;
+        self.file.sync(Flush::Recycle)
+    }
+
+    /// Starts anew: all records so far no longer count.
+    ///
+    /// The header is safe before any record follows it. Otherwise a power cut could keep a record and lose
+    /// the header, and the next header of the same epoch would make that record count again.
+    pub(super) fn recycle(&mut self) -> io::Result<()> {
+        self.start_epoch()?;
+        self.file.sync(Flush::Recycle)
+    }
+
+    /// Cuts an empty log that one large batch has made longer than it should stay: whoever opens the root
+    /// reads all of it.
+    pub(super) fn shrink(&mut self, most: u64) {
+        if self.capacity > most && self.count == 0 && self.file.set_len(most).is_ok() {
+            self.capacity = most;
+        }
+    }
+
+    /// Cuts an empty log, on a disk that is full; says whether that made it shorter. The room can be used
+    /// when this returns.
+    pub(super) fn cut(&mut self, capacity: u64) -> io::Result<bool> {
+        if self.capacity <= capacity || self.count > 0 {
+            return Ok(false);
+        }
+        self.file.set_len(capacity)?;
+        self.capacity = capacity;
+        // Some file systems give freed blocks out again only after they have noted that they are free.
+        self.file.sync(Flush::Recycle)?;
+        Ok(true)
+    }
+
+    fn start_epoch(&mut self) -> io::Result<()> {
+        let epoch = self.epoch + 1;
+        let (bytes, sum) = Slot::encode(VERSION, epoch);
+        write_full(&*self.file, (epoch % 2) * SLOT, &bytes)?;
+        (self.epoch, self.link, self.end, self.count) = (epoch, sum, RECORDS, 0);
+        self.promise();
+        Ok(())
+    }
+}
+
+#[cfg(all(test, feature = "sim"))]
+mod tests {
+    use super::*;
+    use crate::disk::sim::SimDisk;
+
+    #[test]
+    fn a_log_of_a_newer_version_is_neither_read_nor_rewritten() {
+        let disk = SimDisk::new();
+        let mut content = vec![0; 9000];
+        content[..SLOT_USED].copy_from_slice(&Slot::encode(VERSION + 1, 2).0);
+        disk.put(&LogNumber(1).file(), &content);
+        let file = disk.open(&LogNumber(1).file(), Access::Read).unwrap();
+        let error = scan(&*file).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn a_log_of_the_first_version_is_replayed() {
+        use crate::store::record::{NewContent, Op};
+        use crate::store::{FileStore, Holder, Options};
+        let disk = SimDisk::new();
+        let (header, link) = Slot::encode(1, 2);
+        let file = FilePath::parse("s/state").unwrap();
+        let new = NewContent::Bytes(b"{}".to_vec());
+        let batch = vec![Op::Replace { file: file.clone(), was: None, private: false, new }];
+        let mut record = Vec::new();
+        Record::Batch(batch).encode(link, &mut record);
+        let mut content = vec![0; 9000];
+        content[..SLOT_USED].copy_from_slice(&header);
+        let start = usize::try_from(RECORDS).unwrap();
+        content[start..start + record.len()].copy_from_slice(&record);
+        disk.put(&LogNumber(1).file(), &content);
+        let options = Options::new(Holder { pid: 1, started: String::new() });
+        FileStore::open(std::sync::Arc::new(disk.process()), options).unwrap();
+        assert_eq!(disk.contents()[&file], b"{}");
+    }
+}

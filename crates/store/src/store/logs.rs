@@ -1,0 +1,181 @@
+//! The logs of a root: those of processes that are gone, those of living ones, and our own.
+//!
+//! A log has one owner, which holds `NNNN.lock` exclusively as long as it lives. A process that recovers the
+//! log of an owner that is gone holds `NNNN.recovery` exclusively and `NNNN.lock` as shared. Different logs are
+//! recovered independently: one that cannot be recovered, or whose recovery is stopped, does not block
+//! sessions in other logs.
+
+use std::time::Duration;
+
+use super::StoreError;
+use super::apply::sweep;
+use super::core::Core;
+use super::log::{Log, LogNumber, own};
+use super::quarantine::ensure_dir;
+use super::recover::{Blocked, read_log, recover};
+use super::staged::sweep_staged;
+use super::view::{all_blocked, blocked_finding};
+use crate::disk::{DiskLock, Sharing};
+use everturn_json::names::FilePath;
+
+/// How often, and how long in between, a dying process, or one that recovers a log, is waited for.
+const WAIT_TRIES: usize = 100;
+const WAIT_PAUSE: Duration = Duration::from_millis(10);
+
+impl Core {
+    /// Recovers the logs of processes that are gone; leaves those of living ones alone, and those that
+    /// another process is recovering.
+    ///
+    /// Returns the names that something is in the way of: what the logs say of them stays there.
+    pub(super) fn recover_dead_logs(&mut self) -> Result<Vec<Blocked>, StoreError> {
+        let own_number = self.log.as_ref().map(|log| log.number);
+        let mut blocked = Vec::new();
+        for number in LogNumber::all(&*self.disk)? {
+            if Some(number) == own_number {
+                continue;
+            }
+            // Shared, so that readers still see that the owner is gone.
+            let Some(dead) = number.take(&*self.disk, Sharing::Shared)? else { continue };
+            if !self.needs_replay(number)? {
+                continue;
+            }
+            let path = number.recovery_lock();
+            let lock = self.disk.lock(&path, Sharing::Exclusive);
+            let Some(lock) = lock.map_err(StoreError::io("lock", &path))? else { continue };
+            // It may have been recovered a moment ago.
+            if self.needs_replay(number)? {
+                // The text only tells others whom to ask.
+                drop(lock.describe(&self.options.holder.to_text()));
+                match self.recover_log(number, dead) {
+                    Ok(names) => blocked.extend(names),
+                    Err(error) => blocked.extend(all_blocked(&*self.disk, number, error)),
+                }
+            }
+            lock.release().map_err(StoreError::io("free", &path))?;
+        }
+        self.report_blocked(&blocked);
+        self.blocked.clone_from(&blocked);
+        Ok(blocked)
+    }
+
+    fn recover_log(
+        &mut self,
+        number: LogNumber,
+        dead: Box<dyn DiskLock>,
+    ) -> Result<Vec<Blocked>, StoreError> {
+        let recovered = recover(&*self.disk, number)?;
+        self.findings.extend(recovered.findings);
+        if recovered.blocked.is_empty() {
+            let log = Log::take_over(&*self.disk, number, dead)?;
+            // Not before the new header is safe: until then records count that may need them.
+            sweep_staged(&*self.disk, number)?;
+            log.close()?;
+        } else if !recovered.settled.is_empty() {
+            Log::settle(&*self.disk, number, dead, recovered.settled)?;
+        }
+        Ok(recovered.blocked)
+    }
+
+    /// Says once of each name that something is in its way.
+    fn report_blocked(&mut self, blocked: &[Blocked]) {
+        for (file, cause) in blocked {
+            if self.reported.insert(file.clone()) {
+                self.findings.push(blocked_finding(file, cause));
+            }
+        }
+    }
+
+    pub(super) fn needs_replay(&self, number: LogNumber) -> Result<bool, StoreError> {
+        let history = read_log(&*self.disk, number)?;
+        let has_commits = history.map_or(true, |history| history.commits > 0);
+        Ok(has_commits || number.was_abandoned(&*self.disk)?)
+    }
+
+    /// Makes sure that no other log says anything about `scopes`, which we have just locked.
+    ///
+    /// A writer that gives a scope back has settled it, and its lock file is gone. One that was left behind
+    /// belonged to a process that died, or is just dying: its lock on the scope may be free before that on
+    /// its log is. Such a log is waited for.
+    pub(super) fn await_predecessors(
+        &mut self,
+        scopes: &[FilePath],
+        left_behind: bool,
+    ) -> Result<(), StoreError> {
+        let mut speaking = None;
+        for _ in 0..WAIT_TRIES {
+            let blocked = self.recover_dead_logs()?;
+            let near =
+                |scope: &FilePath, path: &FilePath| path.is_within(scope) || scope.is_within(path);
+            let concerns = |(path, _): &Blocked| scopes.iter().any(|scope| near(scope, path));
+            if let Some((path, cause)) = blocked.into_iter().find(concerns) {
+                return Err(StoreError::Blocked { path, cause });
+            }
+            if !left_behind {
+                return Ok(());
+            }
+            speaking = self.predecessor(scopes)?;
+            if speaking.is_none() {
+                return Ok(());
+            }
+            std::thread::sleep(WAIT_PAUSE);
+        }
+        let scope = scopes.first().cloned().unwrap_or_default();
+        let holder = speaking.map(|number| number.holder(&*self.disk)).unwrap_or_default();
+        Err(StoreError::Busy { scope, holder })
+    }
+
+    /// Another log that speaks of these scopes.
+    fn predecessor(&self, scopes: &[FilePath]) -> Result<Option<LogNumber>, StoreError> {
+        let own_number = self.log.as_ref().map(|log| log.number);
+        for number in LogNumber::all(&*self.disk)? {
+            if Some(number) != own_number
+                && read_log(&*self.disk, number)?.is_ok_and(|history| history.touches(scopes))
+            {
+                return Ok(Some(number));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes sure that this process has a log: one that is left over and closed, or a new one.
+    pub(super) fn ensure_log(&mut self) -> Result<(), StoreError> {
+        if self.log.is_some() {
+            return Ok(());
+        }
+        ensure_dir(&*self.disk, &own(&["wal"]), &mut Vec::new())?;
+        let numbers = LogNumber::all(&*self.disk)?;
+        for number in &numbers {
+            if let Some(lock) = number.take(&*self.disk, Sharing::Exclusive)?
+                && !self.needs_replay(*number)?
+            {
+                sweep(&*self.disk, &number.temp_prefix())?;
+                let mut log = Log::take_over(&*self.disk, *number, lock)?;
+                sweep_staged(&*self.disk, *number)?;
+                // Should the disk be full, a log as short as it is will do, as long as there is room in it.
+                drop(log.extend(self.options.log_size));
+                log.mark_in_use(&self.options.holder)?;
+                self.log = Some(log);
+                return Ok(());
+            }
+        }
+        let next = numbers.last().map_or(1, |last| last.0 + 1);
+        for number in (next..).map(LogNumber) {
+            if let Some(lock) = number.take(&*self.disk, Sharing::Exclusive)? {
+                if self
+                    .disk
+                    .stat(&number.file())
+                    .map_err(StoreError::io("look at", &number.file()))?
+                    .is_some()
+                {
+                    // Another process has made it, used it and closed it meanwhile.
+                    continue;
+                }
+                let log = Log::create(&*self.disk, number, lock, self.options.log_size)?;
+                log.mark_in_use(&self.options.holder)?;
+                self.log = Some(log);
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,132 @@
+//! Bytes that had to leave a file are kept, every one of them, under `.everturn/quarantine/`.
+
+use std::io;
+
+use super::StoreError;
+use super::fingerprint::Fingerprint;
+use super::log::own;
+use crate::disk::{Disk, DiskFile, Flush, Mode, append_full, read_full};
+use everturn_json::checksum::Checksum;
+use everturn_json::names::FilePath;
+
+/// How much is copied at a time.
+const CHUNK: usize = 1 << 20;
+
+/// Makes sure that a directory and those above it exist; adds those that it made to `made`.
+pub(super) fn ensure_dir(
+    disk: &dyn Disk,
+    dir: &FilePath,
+    made: &mut Vec<FilePath>,
+) -> Result<(), StoreError> {
+    if disk.stat(dir).map_err(StoreError::io("look at", dir))?.is_some() {
+        return Ok(());
+    }
+    if let Some(above) = dir.parent() {
+        ensure_dir(disk, &above, made)?;
+    }
+    match disk.create_dir(dir) {
+        Ok(()) => made.push(dir.clone()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(StoreError::io("create", dir)(error)),
+    }
+    Ok(())
+}
+
+/// Where set-aside bytes went, and what they were.
+pub(super) struct SetAside {
+    pub(super) place: FilePath,
+    pub(super) was: Fingerprint,
+}
+
+/// Where the bytes `was`, cut from `path` at `start`, are kept.
+pub(super) fn place(path: &FilePath, start: u64, was: Fingerprint) -> FilePath {
+    own(&["quarantine"]).join(&path.flat_name(&format!("@{start}.{:016x}", was.sum)))
+}
+
+/// Copies the bytes from `start` to `end` of an open file into the quarantine, durably.
+pub(super) fn set_aside(
+    disk: &dyn Disk,
+    path: &FilePath,
+    file: &dyn DiskFile,
+    start: u64,
+    end: u64,
+) -> Result<SetAside, StoreError> {
+    let was = fingerprint_range(file, start, end).map_err(StoreError::io("read", path))?;
+    let place = place(path, start, was);
+    keep(disk, &place, |copy| copy_range(file, start, end, copy))?;
+    Ok(SetAside { place, was })
+}
+
+/// Makes a file of the quarantine, durably.
+fn keep(
+    disk: &dyn Disk,
+    place: &FilePath,
+    write: impl FnOnce(&dyn DiskFile) -> io::Result<()>,
+) -> Result<(), StoreError> {
+    ensure_dir(disk, &own(&["quarantine"]), &mut Vec::new())?;
+    if disk.stat(place).map_err(StoreError::io("look at", place))?.is_some() {
+        // It may be what a power cut left of an earlier copy.
+        disk.remove(place).map_err(StoreError::io("remove", place))?;
+    }
+    let copy = disk.create(place, Mode::Private).map_err(StoreError::io("create", place))?;
+    write(&*copy).map_err(StoreError::io("write", place))?;
+    copy.sync(Flush::QuarantineFile).map_err(StoreError::io("flush", place))?;
+    for dir in place.ancestors() {
+        disk.sync_dir(&dir, Flush::QuarantineDir).map_err(StoreError::io("flush", &dir))?;
+    }
+    Ok(())
+}
+
+/// Keeps a content that a file was to get and cannot, durably; returns where.
+pub(super) fn keep_bytes(
+    disk: &dyn Disk,
+    path: &FilePath,
+    bytes: &[u8],
+) -> Result<FilePath, StoreError> {
+    let place = place(path, 0, Fingerprint::of(bytes));
+    keep(disk, &place, |copy| append_full(copy, bytes))?;
+    Ok(place)
+}
+
+/// Calls `each` with the bytes from `start` to `end`, piece by piece.
+fn for_each_chunk(
+    file: &dyn DiskFile,
+    start: u64,
+    end: u64,
+    mut each: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let (mut at, mut buf) = (start, vec![0; CHUNK]);
+    while at < end {
+        let want = usize::try_from(end - at).unwrap_or(CHUNK).min(CHUNK);
+        let read = read_full(file, at, buf.get_mut(..want).unwrap_or_default())?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        each(buf.get(..read).unwrap_or_default())?;
+        at += read as u64;
+    }
+    Ok(())
+}
+
+/// The fingerprint of a part of a file.
+pub(super) fn fingerprint_range(
+    file: &dyn DiskFile,
+    start: u64,
+    end: u64,
+) -> io::Result<Fingerprint> {
+    let mut sum = Checksum::new();
+    for_each_chunk(file, start, end, |bytes| {
+        sum.add(bytes);
+        Ok(())
+    })?;
+    Ok(Fingerprint { len: end.saturating_sub(start), sum: sum.value() })
+}
+
+pub(super) fn copy_range(
+    from: &dyn DiskFile,
+    start: u64,
+    end: u64,
+    to: &dyn DiskFile,
+) -> io::Result<()> {
+    for_each_chunk(from, start, end, |bytes| append_full(to, bytes))
+}

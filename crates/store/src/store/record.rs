@@ -1,0 +1,440 @@
+//! What stands in the write-ahead log, as bytes.
+//!
+//! A record is a head of [`HEAD`] bytes and a body. Each record's checksum covers the checksum of the one
+//! before, so that a record counts only in the place for which it was written.
+
+use super::fingerprint::Fingerprint;
+use everturn_json::checksum::checksum;
+use everturn_json::names::FilePath;
+
+/// The bytes before a record's body: length, kind, link to the record before, checksum.
+pub(super) const HEAD: usize = 24;
+
+/// Records start at multiples of this.
+const ALIGN: usize = 8;
+
+/// One change as the log has it: everything known that is needed to do it again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Op {
+    /// The bytes from `at` to the end were set aside, and the file is cut there.
+    Cut { file: FilePath, at: u64, was: Fingerprint },
+    /// `bytes` stand at `at`.
+    Append { file: FilePath, at: u64, bytes: Vec<u8> },
+    /// The file was `was` and is now `new`.
+    Replace { file: FilePath, was: Option<Fingerprint>, private: bool, new: NewContent },
+    /// `from` is now `to`, which did not exist.
+    Rename { from: FilePath, to: FilePath },
+    /// `path`, which held this, is gone.
+    Remove { path: FilePath, held: Held },
+}
+
+/// What a file or directory held when it was removed, so that another one made later under the same name is
+/// left alone.
+///
+/// Inode and device numbers do not tell: they change when a file system is mounted again or a root is copied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Held {
+    /// Files with these values; see [`contents`](super::digest::contents).
+    Files(Vec<u64>),
+    /// It is not known: other steps of the same batch change it.
+    Unknown,
+    /// The inode number and time of birth, in logs of version 2 and older.
+    Inode { number: u64, born: u64 },
+}
+
+/// What a file was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NewContent {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// What a file of the log's own held, which was renamed.
+    Staged(StagedContent),
+}
+
+impl NewContent {
+    pub(super) fn print(&self) -> Fingerprint {
+        match self {
+            NewContent::Bytes(bytes) => Fingerprint::of(bytes),
+            NewContent::Staged(staged) => staged.print,
+        }
+    }
+}
+
+/// A content in a file of the log's own, by the number that the file has in its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct StagedContent {
+    pub(super) number: u64,
+    pub(super) print: Fingerprint,
+}
+
+impl Op {
+    /// The names that this touches.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &FilePath> {
+        let (first, second) = match self {
+            Op::Cut { file, .. } | Op::Append { file, .. } | Op::Replace { file, .. } => {
+                (file, None)
+            }
+            Op::Remove { path, .. } => (path, None),
+            Op::Rename { from, to } => (from, Some(to)),
+        };
+        std::iter::once(first).chain(second)
+    }
+
+    /// At least as many bytes as this takes up in a record.
+    pub(super) fn size_at_most(&self) -> u64 {
+        const FIELDS: u64 = 64;
+        let len = |path: &FilePath| path.as_str().len() as u64;
+        FIELDS
+            + match self {
+                Op::Cut { file, .. } => len(file),
+                Op::Append { file, bytes, .. }
+                | Op::Replace { file, new: NewContent::Bytes(bytes), .. } => {
+                    len(file) + bytes.len() as u64
+                }
+                Op::Replace { file, new: NewContent::Staged(_), .. } => len(file),
+                Op::Rename { from, to } => len(from) + len(to),
+                Op::Remove { path, held: Held::Files(sums) } => len(path) + 8 * sums.len() as u64,
+                Op::Remove { path, .. } => len(path),
+            }
+    }
+}
+
+/// What one record says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Record {
+    /// A commit: all of this happened.
+    Batch(Vec<Op>),
+    /// The batch with this place among the records of the epoch did not happen after all.
+    Abort(u64),
+    /// Everything said so far about these names, and those below them, is safe on the disk.
+    Settled(Vec<FilePath>),
+}
+
+impl Record {
+    /// At least as many bytes as this takes up in the log.
+    pub(super) fn size_at_most(&self) -> u64 {
+        const FIELDS: u64 = 64;
+        FIELDS
+            + match self {
+                Record::Batch(ops) => ops.iter().map(Op::size_at_most).sum(),
+                Record::Abort(_) => 0,
+                Record::Settled(paths) => {
+                    paths.iter().map(|path| 8 + path.as_str().len() as u64).sum()
+                }
+            }
+    }
+}
+
+struct Encoder(Vec<u8>);
+
+impl Encoder {
+    fn byte(&mut self, value: u8) {
+        self.0.push(value);
+    }
+
+    fn number(&mut self, value: u64) {
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
+    fn bytes(&mut self, value: &[u8]) {
+        self.number(value.len() as u64);
+        self.0.extend_from_slice(value);
+    }
+
+    fn path(&mut self, path: &FilePath) {
+        self.bytes(path.as_str().as_bytes());
+    }
+
+    fn fingerprint(&mut self, print: Fingerprint) {
+        self.number(print.len);
+        self.number(print.sum);
+    }
+
+    fn op(&mut self, op: &Op) {
+        match op {
+            Op::Cut { file, at, was } => {
+                self.byte(1);
+                self.path(file);
+                self.number(*at);
+                self.fingerprint(*was);
+            }
+            Op::Append { file, at, bytes } => {
+                self.byte(2);
+                self.path(file);
+                self.number(*at);
+                self.bytes(bytes);
+            }
+            Op::Replace { file, was, private, new } => {
+                self.byte(if matches!(new, NewContent::Bytes(_)) { 3 } else { 6 });
+                self.path(file);
+                self.byte(u8::from(*private) | (u8::from(was.is_some()) << 1));
+                was.iter().for_each(|was| self.fingerprint(*was));
+                match new {
+                    NewContent::Bytes(bytes) => self.bytes(bytes),
+                    NewContent::Staged(StagedContent { number, print }) => {
+                        self.number(*number);
+                        self.fingerprint(*print);
+                    }
+                }
+            }
+            Op::Rename { from, to } => {
+                self.byte(4);
+                self.path(from);
+                self.path(to);
+            }
+            Op::Remove { path, held } => {
+                self.byte(if matches!(held, Held::Inode { .. }) { 5 } else { 7 });
+                self.path(path);
+                match held {
+                    // Device 0: no device has that number.
+                    Held::Inode { number, born } => {
+                        [0, *number, *born].into_iter().for_each(|field| self.number(field));
+                    }
+                    Held::Files(sums) => {
+                        self.number(sums.len() as u64 + 1);
+                        sums.iter().for_each(|sum| self.number(*sum));
+                    }
+                    Held::Unknown => self.number(0),
+                }
+            }
+        }
+    }
+}
+
+struct Decoder<'a>(&'a [u8]);
+
+impl Decoder<'_> {
+    fn take(&mut self, len: usize) -> Option<&[u8]> {
+        let (taken, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.take(1)?.first().copied()
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    fn bytes(&mut self) -> Option<Vec<u8>> {
+        let len = usize::try_from(self.number()?).ok()?;
+        Some(self.take(len)?.to_vec())
+    }
+
+    fn path(&mut self) -> Option<FilePath> {
+        FilePath::parse(std::str::from_utf8(&self.bytes()?).ok()?).ok()
+    }
+
+    fn fingerprint(&mut self) -> Option<Fingerprint> {
+        Some(Fingerprint { len: self.number()?, sum: self.number()? })
+    }
+
+    fn op(&mut self) -> Option<Op> {
+        Some(match self.byte()? {
+            1 => Op::Cut { file: self.path()?, at: self.number()?, was: self.fingerprint()? },
+            2 => Op::Append { file: self.path()?, at: self.number()?, bytes: self.bytes()? },
+            tag @ (3 | 6) => {
+                let file = self.path()?;
+                let flags = self.byte()?;
+                let was = if flags & 2 != 0 { Some(self.fingerprint()?) } else { None };
+                let new = if tag == 3 {
+                    NewContent::Bytes(self.bytes()?)
+                } else {
+                    let (number, print) = (self.number()?, self.fingerprint()?);
+                    NewContent::Staged(StagedContent { number, print })
+                };
+                Op::Replace { file, was, private: flags & 1 != 0, new }
+            }
+            4 => Op::Rename { from: self.path()?, to: self.path()? },
+            5 => {
+                let (path, _device) = (self.path()?, self.number()?);
+                let held = Held::Inode { number: self.number()?, born: self.number()? };
+                Op::Remove { path, held }
+            }
+            7 => {
+                let path = self.path()?;
+                let held = match self.number()?.checked_sub(1) {
+                    None => Held::Unknown,
+                    Some(count) => {
+                        let count = usize::try_from(count).ok()?;
+                        let sums = self.take(count.checked_mul(8)?)?.chunks_exact(8);
+                        let sum = |field: &[u8]| Some(u64::from_le_bytes(field.try_into().ok()?));
+                        Held::Files(sums.map(sum).collect::<Option<_>>()?)
+                    }
+                };
+                Op::Remove { path, held }
+            }
+            _ => return None,
+        })
+    }
+
+    fn list<T>(&mut self, item: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let count = self.number()?;
+        let mut items = Vec::new();
+        for _ in 0..count {
+            items.push(item(self)?);
+        }
+        self.0.is_empty().then_some(items)
+    }
+}
+
+impl Record {
+    fn kind(&self) -> u32 {
+        match self {
+            Record::Batch(_) => 1,
+            Record::Abort(_) => 2,
+            Record::Settled(_) => 3,
+        }
+    }
+
+    /// Adds the record to `out`, linked to the checksum of the record before; returns its own.
+    pub(super) fn encode(&self, link: u64, out: &mut Vec<u8>) -> u64 {
+        let start = out.len();
+        let mut encoder = Encoder(std::mem::take(out));
+        encoder.0.resize(start + HEAD, 0);
+        match self {
+            Record::Batch(ops) => {
+                encoder.number(ops.len() as u64);
+                ops.iter().for_each(|op| encoder.op(op));
+            }
+            Record::Abort(index) => encoder.number(*index),
+            Record::Settled(paths) => {
+                encoder.number(paths.len() as u64);
+                paths.iter().for_each(|path| encoder.path(path));
+            }
+        }
+        *out = encoder.0;
+        let (head, body) = out.split_at_mut(start).1.split_at_mut(HEAD);
+        let len = u32::try_from(body.len()).unwrap_or(u32::MAX);
+        let (fields, sum_field) = head.split_at_mut(HEAD - 8);
+        let (len_field, rest) = fields.split_at_mut(4);
+        let (kind_field, link_field) = rest.split_at_mut(4);
+        len_field.copy_from_slice(&len.to_le_bytes());
+        kind_field.copy_from_slice(&self.kind().to_le_bytes());
+        link_field.copy_from_slice(&link.to_le_bytes());
+        let sum = checksum(&[fields, body]);
+        sum_field.copy_from_slice(&sum.to_le_bytes());
+        out.resize(out.len().next_multiple_of(ALIGN), 0);
+        sum
+    }
+}
+
+/// The record at the start of `bytes`, if one stands there that is linked to `link`.
+///
+/// Returns it with its checksum and the bytes it takes up.
+pub(super) fn decode(bytes: &[u8], link: u64) -> Option<(Record, u64, usize)> {
+    let (head, rest) = bytes.split_at_checked(HEAD)?;
+    let mut fields = Decoder(head);
+    let len = u32::from_le_bytes(fields.take(4)?.try_into().ok()?) as usize;
+    let kind = u32::from_le_bytes(fields.take(4)?.try_into().ok()?);
+    let (found_link, sum) = (fields.number()?, fields.number()?);
+    let body = rest.get(..len)?;
+    if found_link != link || sum != checksum(&[head.get(..HEAD - 8)?, body]) {
+        return None;
+    }
+    let mut decoder = Decoder(body);
+    let record = match kind {
+        1 => Record::Batch(decoder.list(Decoder::op)?),
+        2 => Record::Abort(decoder.number()?),
+        3 => Record::Settled(decoder.list(Decoder::path)?),
+        _ => return None,
+    };
+    Some((record, sum, (HEAD + len).next_multiple_of(ALIGN)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> FilePath {
+        FilePath::parse(text).unwrap()
+    }
+
+    fn samples() -> Vec<Record> {
+        let was = Fingerprint::of(b"old");
+        let bytes = |bytes: &[u8]| NewContent::Bytes(bytes.to_vec());
+        let staged = NewContent::Staged(StagedContent { number: 7, print: was });
+        vec![
+            Record::Batch(vec![
+                Op::Cut { file: path("a.jsonl"), at: 3, was },
+                Op::Append { file: path("a.jsonl"), at: 3, bytes: b"{}\n".to_vec() },
+                Op::Replace {
+                    file: path("s"),
+                    was: Some(was),
+                    private: true,
+                    new: bytes(&[0, 255]),
+                },
+                Op::Replace { file: path("s"), was: None, private: false, new: bytes(&[]) },
+                Op::Replace { file: path("s"), was: Some(was), private: true, new: staged.clone() },
+                Op::Replace { file: path("s"), was: None, private: false, new: staged },
+                Op::Rename { from: path("x/y"), to: path("z") },
+                Op::Remove { path: path("ü/日本"), held: Held::Files(vec![1, 2, 3]) },
+                Op::Remove { path: path("x"), held: Held::Unknown },
+                Op::Remove { path: path("x"), held: Held::Inode { number: 2, born: 3 } },
+            ]),
+            Record::Abort(7),
+            Record::Settled(vec![path("a"), FilePath::root()]),
+            Record::Batch(vec![]),
+        ]
+    }
+
+    #[test]
+    fn records_read_back_as_they_were_written() {
+        let (mut bytes, mut link) = (Vec::new(), 42);
+        for record in samples() {
+            link = record.encode(link, &mut bytes);
+        }
+        let (mut rest, mut link) = (&bytes[..], 42);
+        for expected in samples() {
+            let (record, sum, len) = decode(rest, link).unwrap();
+            assert_eq!(record, expected);
+            (rest, link) = (&rest[len..], sum);
+        }
+        assert!(rest.is_empty());
+    }
+
+    #[test]
+    fn no_operation_takes_more_room_than_it_says() {
+        let Record::Batch(ops) = &samples()[0] else { unreachable!() };
+        for op in ops {
+            let (mut one, mut none) = (Vec::new(), Vec::new());
+            Record::Batch(vec![op.clone()]).encode(0, &mut one);
+            Record::Batch(vec![]).encode(0, &mut none);
+            assert!((one.len() - none.len()) as u64 <= op.size_at_most(), "{op:?}");
+        }
+    }
+
+    #[test]
+    fn no_record_takes_more_room_than_it_says() {
+        for record in samples() {
+            let mut bytes = Vec::new();
+            record.encode(0, &mut bytes);
+            assert!(bytes.len() as u64 <= record.size_at_most(), "{record:?}");
+        }
+    }
+
+    #[test]
+    fn a_record_counts_only_after_the_one_it_was_written_for() {
+        let mut bytes = Vec::new();
+        Record::Abort(1).encode(42, &mut bytes);
+        assert!(decode(&bytes, 42).is_some());
+        assert!(decode(&bytes, 43).is_none());
+    }
+
+    #[test]
+    fn no_flipped_bit_and_no_cut_goes_unnoticed() {
+        let mut bytes = Vec::new();
+        samples()[0].encode(42, &mut bytes);
+        let len = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize + HEAD;
+        for bit in 0..len * 8 {
+            let mut bad = bytes.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert!(decode(&bad, 42).is_none(), "bit {bit}");
+        }
+        for cut in 0..len {
+            assert!(decode(&bytes[..cut], 42).is_none(), "cut at {cut}");
+        }
+    }
+}

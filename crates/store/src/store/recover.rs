@@ -1,0 +1,334 @@
+//! Brings the plain files to where the log of a process that is gone says they are.
+//!
+//! [`recover`] first flushes the log itself, because its last records may be in the page cache only. Then a
+//! [`Recovery`] goes through the [`History`] of the log twice. The first pass changes nothing and finds the
+//! commits that cannot be completed as they were written, because another program has changed one of their
+//! files or something is in the way. The second pass carries everything out. Of a commit in doubt nothing is
+//! destroyed: its removals are not carried out, and contents that it replaces go to the quarantine.
+//!
+//! Everything is written again even where it seems to be there: after a failed flush the operating system
+//! shows bytes that the disk does not have. Doing it twice changes nothing.
+
+mod assess;
+mod ending;
+mod lines;
+mod shown;
+mod tail;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::StoreError;
+use super::apply::sweep;
+use super::fingerprint::Fingerprint;
+use super::log::{LogNumber, own, scan, secure};
+use super::plan::replaced_mode;
+use super::quarantine::{ensure_dir, fingerprint_range, keep_bytes, set_aside};
+use super::record::{NewContent, StagedContent};
+use super::relocate::relocate;
+use super::replay::{Content, FileHistory, History};
+use super::staged::{is_whole, set_staged_aside, staged_path};
+use super::tracked::sync_dir;
+use crate::disk::{Access, Disk, DiskFile, Flush, Stat, append_full, read_all};
+use everturn_json::finding::{Code, Finding};
+use everturn_json::names::{FilePath, PathSet};
+
+/// How many files that were written are open before they are flushed.
+const MAX_OPEN: usize = 32;
+
+fn look(disk: &dyn Disk, path: &FilePath) -> Result<Option<Stat>, StoreError> {
+    disk.stat(path).map_err(StoreError::io("look at", path))
+}
+
+/// A file as the device has it, not as the page cache shows it.
+fn open_uncached(
+    disk: &dyn Disk,
+    path: &FilePath,
+    access: Access,
+) -> Result<Box<dyn DiskFile>, StoreError> {
+    let file = disk.open(path, access).map_err(StoreError::io("open", path))?;
+    file.drop_cache().map_err(StoreError::io("read", path))?;
+    Ok(file)
+}
+
+/// The history that a log holds, or what is wrong with the log.
+pub(super) fn read_log(
+    disk: &dyn Disk,
+    number: LogNumber,
+) -> Result<Result<History, Finding>, StoreError> {
+    let path = number.file();
+    let file = disk.open(&path, Access::Read).map_err(StoreError::io("open", &path))?;
+    let scan = scan(&*file).map_err(StoreError::io("read", &path))?;
+    if scan.damaged {
+        let message = "the header of this log is damaged, so its commits cannot be told apart";
+        let code = Code::BadLog;
+        let (line, offset, message) = (None, Some(0), message.to_owned());
+        return Ok(Err(Finding { file: path, line, offset, code, message }));
+    }
+    Ok(Ok(History::fold(scan.records)))
+}
+
+/// A name that cannot be brought to where a log says it is, and why.
+pub(super) type Blocked = (FilePath, Arc<StoreError>);
+
+/// What came of replaying a log.
+#[derive(Default)]
+pub(super) struct Recovered {
+    pub(super) findings: Vec<Finding>,
+    /// Names that could not be brought to their end, and why. If there are any, the log must stay.
+    pub(super) blocked: Vec<Blocked>,
+    /// The other names, if there are such; what the log says of them is done and flushed.
+    pub(super) settled: Vec<FilePath>,
+}
+
+/// Replays the log of a process that is gone. Afterwards the log may be recycled, unless names are blocked.
+pub(super) fn recover(disk: &dyn Disk, number: LogNumber) -> Result<Recovered, StoreError> {
+    // A record that only the page cache has must not be half applied when the power goes.
+    secure(disk, number)?;
+    sweep(disk, &number.temp_prefix())?;
+    let history = match read_log(disk, number)? {
+        Ok(history) => history,
+        Err(finding) => {
+            let path = number.file();
+            let file = disk.open(&path, Access::Read).map_err(StoreError::io("open", &path))?;
+            let len = file.stat().map_err(StoreError::io("look at", &path))?.len;
+            set_aside(disk, &path, &*file, 0, len)?;
+            set_staged_aside(disk, number)?;
+            return Ok(Recovered { findings: vec![finding], ..Recovered::default() });
+        }
+    };
+    let mut recovery = Recovery {
+        disk,
+        number,
+        history: &history,
+        temp: own(&["tmp", &format!("{}0", number.temp_prefix())]),
+        written: Vec::new(),
+        dirs: BTreeSet::new(),
+        findings: Vec::new(),
+        blocked: Vec::new(),
+        blocked_names: PathSet::default(),
+        changed: BTreeSet::new(),
+        in_doubt: BTreeSet::new(),
+        waiting: BTreeSet::new(),
+    };
+    recovery.run();
+    let Recovery { findings, blocked, blocked_names, .. } = recovery;
+    let mut settled = Vec::new();
+    if !blocked.is_empty() {
+        let free = history.names().filter(|name| !blocked_names.meets(name));
+        settled.extend(free.cloned());
+    }
+    Ok(Recovered { findings, blocked, settled })
+}
+
+/// A file with changes that are not flushed yet.
+struct WrittenFile {
+    /// The name that the log has for it.
+    name: FilePath,
+    place: FilePath,
+    file: Box<dyn DiskFile>,
+    /// What was written: where it starts, and its fingerprint.
+    parts: Vec<(u64, Fingerprint)>,
+}
+
+impl WrittenFile {
+    /// Flushes the file, and reads back from the device what was written.
+    fn secure(&self) -> Result<(), StoreError> {
+        self.file.sync(Flush::RecoverFile).map_err(StoreError::io("flush", &self.place))?;
+        self.file.drop_cache().map_err(StoreError::io("read", &self.place))?;
+        for (start, print) in &self.parts {
+            let found = fingerprint_range(&*self.file, *start, start + print.len);
+            if found.map_err(StoreError::io("read back", &self.place))? != *print {
+                let message = "the disk does not have what was written to it";
+                return Err(StoreError::io("flush", &self.place)(std::io::Error::other(message)));
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Recovery<'a> {
+    disk: &'a dyn Disk,
+    number: LogNumber,
+    history: &'a History,
+    temp: FilePath,
+    written: Vec<WrittenFile>,
+    dirs: BTreeSet<FilePath>,
+    findings: Vec<Finding>,
+    blocked: Vec<Blocked>,
+    blocked_names: PathSet,
+    /// Files to which another program has given a content of its own, by the names that the log has.
+    changed: BTreeSet<FilePath>,
+    /// Commits of which something cannot be done, because another program was there.
+    in_doubt: BTreeSet<usize>,
+    /// Commits of which something is blocked.
+    waiting: BTreeSet<usize>,
+}
+
+impl Recovery<'_> {
+    fn run(&mut self) {
+        self.assess();
+        for (name, file) in &self.history.files {
+            if self.blocked_names.meets(name) {
+                continue;
+            }
+            let done = self.file(name, file);
+            self.note_blocked(done, [name].into_iter(), &file.commits);
+            if self.written.len() >= MAX_OPEN {
+                self.flush_written();
+            }
+        }
+        self.flush_written();
+        for ending in &self.history.endings {
+            let met = ending.names().any(|name| self.blocked_names.meets(name));
+            if met || self.must_wait(ending) {
+                // It stays as it is, with what is in the way of what lies there.
+                self.blocked_names.extend(ending.names().cloned());
+                continue;
+            }
+            let done = self.end(ending);
+            self.note_blocked(done, ending.names(), &[]);
+        }
+        for dir in std::mem::take(&mut self.dirs) {
+            let done = sync_dir(self.disk, &dir, Flush::RecoverDir);
+            self.note_blocked(done, [&dir].into_iter(), &[]);
+        }
+    }
+
+    fn file(&mut self, name: &FilePath, file: &FileHistory) -> Result<(), StoreError> {
+        let Some(place) = self.history.place(self.disk, name)? else { return Ok(()) };
+        match &file.content {
+            Content::Edited(edits) => self.edit(name, &place, edits)?,
+            Content::Replaced { .. } => self.replace(name, &place, file)?,
+        }
+        self.touch(&place);
+        Ok(())
+    }
+
+    /// Goes on with the other names if something is in the way of these.
+    fn note_blocked<'n>(
+        &mut self,
+        done: Result<(), StoreError>,
+        names: impl Iterator<Item = &'n FilePath>,
+        commits: &[usize],
+    ) {
+        let Err(error) = done else { return };
+        let error = Arc::new(error);
+        for name in names {
+            self.blocked.push((name.clone(), Arc::clone(&error)));
+            self.blocked_names.extend([name.clone()]);
+        }
+        self.waiting.extend(commits);
+    }
+
+    fn flush_written(&mut self) {
+        for written in std::mem::take(&mut self.written) {
+            let commits = self.history.files.get(&written.name);
+            let commits = commits.map(|file| file.commits.clone()).unwrap_or_default();
+            self.note_blocked(written.secure(), [&written.name].into_iter(), &commits);
+        }
+    }
+
+    /// The names on the way to `path` may be as new as it is itself.
+    fn touch(&mut self, path: &FilePath) {
+        self.dirs.extend(path.ancestors());
+    }
+
+    fn report(&mut self, path: &FilePath, offset: Option<u64>, message: String) {
+        let (file, code) = (path.clone(), Code::ChangedByOthers);
+        self.findings.push(Finding { file, line: None, offset, code, message });
+    }
+
+    fn make_parents(&mut self, path: &FilePath) -> Result<(), StoreError> {
+        let Some(dir) = path.parent() else { return Ok(()) };
+        ensure_dir(self.disk, &dir, &mut Vec::new())
+    }
+
+    fn replace(
+        &mut self,
+        name: &FilePath,
+        place: &FilePath,
+        file: &FileHistory,
+    ) -> Result<(), StoreError> {
+        let Content::Replaced { after, private, .. } = &file.content else { return Ok(()) };
+        let Some(new) = after.last() else { return Ok(()) };
+        if self.changed.contains(name) {
+            return self.keep_unused(place, new);
+        }
+        let mut mode = replaced_mode(*private, None);
+        let mut shown = None;
+        if let Some(stat) = look(self.disk, place)? {
+            let old = open_uncached(self.disk, place, Access::Read)?;
+            let found = read_all(&*old).map_err(StoreError::io("read", place))?;
+            let found = Fingerprint::of(&found);
+            mode = replaced_mode(*private, Some(stat.mode));
+            let in_doubt = file.commits.iter().any(|commit| self.in_doubt.contains(commit));
+            if in_doubt && found != new.print() {
+                let kept = set_aside(self.disk, place, &*old, 0, found.len)?.place;
+                let message = format!("replaced by a commit in doubt; its content is in {kept}");
+                self.report(place, None, message);
+            }
+            shown = Some(found);
+        }
+        let bytes = match new {
+            NewContent::Bytes(bytes) => bytes,
+            NewContent::Staged(staged) => return self.put_in_place(place, *staged, shown),
+        };
+        self.make_parents(place)?;
+        ensure_dir(self.disk, &own(&["tmp"]), &mut Vec::new())?;
+        // A crash in an earlier recovery may have left it.
+        drop(self.disk.remove(&self.temp));
+        let made =
+            self.disk.create(&self.temp, mode).map_err(StoreError::io("create", &self.temp))?;
+        append_full(&*made, bytes).map_err(StoreError::io("write", &self.temp))?;
+        let (name, parts) = (name.clone(), vec![(0, new.print())]);
+        // Whole on the disk before it takes the place of anything.
+        WrittenFile { name, place: place.clone(), file: made, parts }.secure()?;
+        if relocate(self.disk, &self.temp, place)?.is_copied() {
+            drop(self.disk.remove(&self.temp));
+        }
+        Ok(())
+    }
+
+    /// Another program has changed the file, and its content stays: ours goes to the quarantine.
+    fn keep_unused(&mut self, place: &FilePath, new: &NewContent) -> Result<(), StoreError> {
+        let kept = match new {
+            NewContent::Bytes(bytes) => Some(keep_bytes(self.disk, place, bytes)?),
+            NewContent::Staged(staged) => {
+                let beside = staged_path(self.number, staged.number);
+                match look(self.disk, &beside)? {
+                    Some(stat) => {
+                        let file = open_uncached(self.disk, &beside, Access::Read)?;
+                        Some(set_aside(self.disk, place, &*file, 0, stat.len)?.place)
+                    }
+                    // It had its place before the other program came.
+                    None => None,
+                }
+            }
+        };
+        let kept = kept.map(|kept| format!("; the committed content is in {kept}"));
+        let message = "changed by another program after a commit; its content was kept";
+        self.report(place, None, format!("{message}{}", kept.unwrap_or_default()));
+        Ok(())
+    }
+
+    /// Gives a staged content its name, unless it has it already. It was flushed before the log named it.
+    fn put_in_place(
+        &mut self,
+        path: &FilePath,
+        staged: StagedContent,
+        shown: Option<Fingerprint>,
+    ) -> Result<(), StoreError> {
+        let place = staged_path(self.number, staged.number);
+        if is_whole(self.disk, &place, staged.print)? {
+            self.make_parents(path)?;
+            // A copied content stays beside the log until the log is recycled.
+            return relocate(self.disk, &place, path).map(drop);
+        }
+        if shown != Some(staged.print) {
+            return Err(StoreError::Lost { path: path.clone(), staged: place });
+        }
+        let file = self.disk.open(path, Access::Read).map_err(StoreError::io("open", path))?;
+        file.sync(Flush::RecoverFile).map_err(StoreError::io("flush", path))
+    }
+}

@@ -1,0 +1,120 @@
+//! Gives something another name, also where the file system cannot rename it: across mount points, and for
+//! directories in a lower layer of an overlay file system.
+//!
+//! There it is copied. The copy is whole and flushed before it gets the new name, and the original stays until
+//! the caller removes it, so a crash leaves the original, or both. The original is flushed too: what a power
+//! cut brings back of it is then a part of the copy.
+
+use std::io;
+
+use super::StoreError;
+use super::apply::remove_tree;
+use super::digest::{contents, is_part};
+use super::quarantine::copy_range;
+use crate::disk::{Access, Disk, Flush, Kind, Mode};
+use everturn_json::names::{FilePath, Name};
+
+/// How something got its new name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Relocated {
+    Renamed,
+    /// The original is still there.
+    Copied,
+}
+
+impl Relocated {
+    pub(super) fn is_copied(self) -> bool {
+        self == Relocated::Copied
+    }
+}
+
+/// Gives `from` the name `to`; a file of that name is replaced.
+pub(super) fn relocate(
+    disk: &dyn Disk,
+    from: &FilePath,
+    to: &FilePath,
+) -> Result<Relocated, StoreError> {
+    match disk.rename(from, to) {
+        Ok(()) => return Ok(Relocated::Renamed),
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {}
+        Err(error) => return Err(StoreError::io("rename", from)(error)),
+    }
+    let temp = copy_name(to);
+    // An earlier attempt may have left it.
+    drop(remove_tree(disk, &temp));
+    let copied = copy_tree(disk, from, &temp)
+        .and_then(|()| disk.rename(&temp, to).map_err(StoreError::io("rename", &temp)));
+    if copied.is_err() {
+        drop(remove_tree(disk, &temp));
+    }
+    copied?;
+    // The caller removes the original, which must not be gone for good before the copy is there for good.
+    for dir in to.ancestors() {
+        disk.sync_dir(&dir, Flush::CopiedTree).map_err(StoreError::io("flush", &dir))?;
+    }
+    Ok(Relocated::Copied)
+}
+
+/// A name beside `to`, so that it is on the same mount.
+fn copy_name(to: &FilePath) -> FilePath {
+    let dir = to.parent().unwrap_or_default();
+    let name = to.name().map_or_else(String::new, |name| name.as_str().to_owned());
+    let names = [format!(".{name}.everturn-copy"), ".everturn-copy".to_owned()];
+    let name = names.iter().find_map(|name| Name::parse(name).ok());
+    name.map_or_else(|| to.clone(), |name| dir.join(&name))
+}
+
+fn copy_tree(disk: &dyn Disk, from: &FilePath, to: &FilePath) -> Result<(), StoreError> {
+    let mut open = vec![(from.clone(), to.clone())];
+    let mut dirs = Vec::new();
+    while let Some((from, to)) = open.pop() {
+        let stat = disk.stat(&from).map_err(StoreError::io("look at", &from))?;
+        let stat = stat.ok_or_else(|| StoreError::Missing { path: from.clone() })?;
+        match stat.kind {
+            Kind::File => copy_file(disk, &from, &to, stat.mode, stat.len)?,
+            Kind::Dir => {
+                disk.create_dir(&to).map_err(StoreError::io("create", &to))?;
+                let listing = disk.list(&from).map_err(StoreError::io("list", &from))?;
+                let linked = listing.entries.iter().any(|entry| entry.linked);
+                if linked || !listing.refused.is_empty() {
+                    return Err(not_copied(&from));
+                }
+                let children = listing.entries.iter();
+                open.extend(children.map(|entry| (from.join(&entry.name), to.join(&entry.name))));
+                dirs.extend([from, to]);
+            }
+            Kind::LinkOutside | Kind::Other => return Err(not_copied(&from)),
+        }
+    }
+    for dir in dirs {
+        disk.sync_dir(&dir, Flush::CopiedTree).map_err(StoreError::io("flush", &dir))?;
+    }
+    Ok(())
+}
+
+fn not_copied(path: &FilePath) -> StoreError {
+    let reason =
+        "is or holds a link or a special file, which cannot be moved to another file system";
+    StoreError::BadStep { path: path.clone(), reason }
+}
+
+fn copy_file(
+    disk: &dyn Disk,
+    from: &FilePath,
+    to: &FilePath,
+    mode: u32,
+    len: u64,
+) -> Result<(), StoreError> {
+    let file = disk.open(from, Access::Read).map_err(StoreError::io("open", from))?;
+    let made = disk.create(to, Mode::Like(mode)).map_err(StoreError::io("create", to))?;
+    copy_range(&*file, 0, len, &*made).map_err(StoreError::io("write", to))?;
+    made.sync(Flush::CopiedTree).map_err(StoreError::io("flush", to))?;
+    file.sync(Flush::CopiedTree).map_err(StoreError::io("flush", from))
+}
+
+/// Whether `to` has everything that `from` has, with the same contents.
+pub(super) fn is_copy(disk: &dyn Disk, from: &FilePath, to: &FilePath) -> Result<bool, StoreError> {
+    let look = |path: &FilePath| disk.stat(path).map_err(StoreError::io("look at", path));
+    let (Some(old), Some(new)) = (look(from)?, look(to)?) else { return Ok(false) };
+    Ok(old.kind == new.kind && is_part(&contents(disk, from, old)?, &contents(disk, to, new)?))
+}

@@ -1,0 +1,167 @@
+//! What a log says must be true, name by name, and which commit says it.
+//!
+//! Records are not simply done again one after the other: the disk may already show what later records
+//! did. Instead all of them are folded into one history for each name, and each name is then brought to
+//! the end of its history, from whatever point the crash left it at.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::fingerprint::Fingerprint;
+use super::record::{Held, NewContent, Op, Record};
+use everturn_json::names::FilePath;
+
+/// One change at the end of a file.
+#[derive(Debug)]
+pub(super) enum Edit {
+    Cut { at: u64, was: Fingerprint },
+    Append { at: u64, bytes: Vec<u8> },
+}
+
+/// What happened to the content of one file.
+#[derive(Debug)]
+pub(super) enum Content {
+    Edited(Vec<Edit>),
+    Replaced {
+        /// What the file was before each replacement, where it was there.
+        before: Vec<Fingerprint>,
+        /// What it became, one after the other; only the last must be there in the end.
+        after: Vec<NewContent>,
+        private: bool,
+    },
+}
+
+/// The history of one file: what happened to its content, and which commits did it.
+#[derive(Debug)]
+pub(super) struct FileHistory {
+    pub(super) content: Content,
+    /// The places of these commits in the log, in order.
+    pub(super) commits: Vec<usize>,
+}
+
+/// How a name ended.
+#[derive(Debug)]
+pub(super) enum Ending {
+    Renamed { from: FilePath, to: FilePath },
+    Removed { path: FilePath, held: Held, commit: usize },
+}
+
+impl Ending {
+    /// The names that end, and those that others get by that.
+    pub(super) fn names(&self) -> impl Iterator<Item = &FilePath> {
+        let (first, second) = match self {
+            Ending::Renamed { from, to } => (from, Some(to)),
+            Ending::Removed { path, .. } => (path, None),
+        };
+        std::iter::once(first).chain(second)
+    }
+
+    fn touches(&self, names: &[FilePath]) -> bool {
+        self.names().any(|path| names.iter().any(|name| path.is_within(name)))
+    }
+}
+
+/// What a log says, folded.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    /// The content of files, by the name that they had when it changed.
+    pub(super) files: BTreeMap<FilePath, FileHistory>,
+    pub(super) endings: Vec<Ending>,
+    /// How many commits there are in it.
+    pub(super) commits: usize,
+}
+
+impl History {
+    pub(super) fn fold(records: Vec<Record>) -> History {
+        let aborted: BTreeSet<u64> = records
+            .iter()
+            .filter_map(|record| match record {
+                Record::Abort(index) => Some(*index),
+                _ => None,
+            })
+            .collect();
+        let mut history = History::default();
+        for (index, record) in (0..).zip(records) {
+            match record {
+                Record::Batch(ops) if !aborted.contains(&index) => {
+                    ops.into_iter().for_each(|op| history.add(op));
+                    history.commits += 1;
+                }
+                Record::Batch(_) | Record::Abort(_) => {}
+                Record::Settled(names) => history.settle(&names),
+            }
+        }
+        history
+    }
+
+    fn settle(&mut self, names: &[FilePath]) {
+        self.files.retain(|path, _| !names.iter().any(|name| path.is_within(name)));
+        self.endings.retain(|ending| !ending.touches(names));
+    }
+
+    fn add(&mut self, op: Op) {
+        let commit = self.commits;
+        match op {
+            Op::Cut { file, at, was } => self.edit(file, Edit::Cut { at, was }),
+            Op::Append { file, at, bytes } => self.edit(file, Edit::Append { at, bytes }),
+            Op::Replace { file, was, private, new } => self.replace(file, was, private, new),
+            Op::Rename { from, to } => self.endings.push(Ending::Renamed { from, to }),
+            Op::Remove { path, held } => self.endings.push(Ending::Removed { path, held, commit }),
+        }
+    }
+
+    fn edit(&mut self, file: FilePath, edit: Edit) {
+        let commit = self.commits;
+        let history = self.files.entry(file).or_insert_with(FileHistory::edited);
+        if !matches!(history.content, Content::Edited(_)) {
+            // The writer settles a name before it changes in another way.
+            *history = FileHistory::edited();
+        }
+        if let Content::Edited(edits) = &mut history.content {
+            edits.push(edit);
+        }
+        history.commits.push(commit);
+    }
+
+    fn replace(&mut self, file: FilePath, was: Option<Fingerprint>, secret: bool, new: NewContent) {
+        let commit = self.commits;
+        let history = self.files.entry(file).or_insert_with(FileHistory::replaced);
+        if !matches!(history.content, Content::Replaced { .. }) {
+            *history = FileHistory::replaced();
+        }
+        if let Content::Replaced { before, after, private } = &mut history.content {
+            before.extend(was);
+            after.push(new);
+            *private |= secret;
+        }
+        history.commits.push(commit);
+    }
+}
+
+impl FileHistory {
+    fn edited() -> FileHistory {
+        FileHistory { content: Content::Edited(Vec::new()), commits: Vec::new() }
+    }
+
+    fn replaced() -> FileHistory {
+        let content = Content::Replaced { before: Vec::new(), after: Vec::new(), private: false };
+        FileHistory { content, commits: Vec::new() }
+    }
+}
+
+impl History {
+    /// Every name that the log speaks of.
+    pub(super) fn names(&self) -> impl Iterator<Item = &FilePath> {
+        self.files.keys().chain(self.endings.iter().flat_map(Ending::names))
+    }
+
+    /// Whether the log says anything about names within `scopes`.
+    pub(super) fn touches(&self, scopes: &[FilePath]) -> bool {
+        self.names().any(|path| scopes.iter().any(|scope| path.is_within(scope)))
+    }
+}
+
+/// Whether `found` is what a power cut can leave of `bytes`: cut short, with holes, or whole.
+pub(super) fn is_remnant(found: &[u8], bytes: &[u8]) -> bool {
+    found.len() <= bytes.len()
+        && found.iter().zip(bytes).all(|(found, byte)| found == byte || *found == 0)
+}

@@ -1,0 +1,252 @@
+//! Large new contents are written and flushed once: not into the log, but into a file beside it that is then
+//! renamed into its place.
+//!
+//! Such a file is whole and safe, with its name, before a record names it. From then on until the record no
+//! longer counts, the content has a name: that one, or the one of the file that it replaces. So it is
+//! removed only if it never came to a record, once an abort of the record is safe, or when the log has
+//! started anew.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::apply::Undo;
+use super::core::Core;
+use super::fingerprint::Fingerprint;
+use super::log::{LogNumber, own};
+use super::plan::{Aid, Planned, replaced_mode};
+use super::quarantine::{fingerprint_range, set_aside};
+use super::record::{NewContent, Op, StagedContent};
+use super::relocate::{Relocated, relocate};
+use super::tracked::sync_dir;
+use super::{Secrecy, Step, StoreError};
+use crate::disk::{Access, Disk, DiskFile, Flush, Kind, Mode, append_full};
+use everturn_json::names::FilePath;
+
+const SUFFIX: &str = ".staged";
+
+/// How many files are written before they are flushed together, at most.
+const MAX_OPEN: usize = 16;
+
+/// The place of a content that was staged for a log.
+pub(super) fn staged_path(log: LogNumber, number: u64) -> FilePath {
+    own(&["wal", &format!("{}{number}{SUFFIX}", log.temp_prefix())])
+}
+
+/// Whether the new content of a step is one for a file of its own.
+pub(super) fn is_large(step: &Step, stage_from: usize) -> bool {
+    matches!(step, Step::Replace { bytes, .. } if bytes.len() >= stage_from)
+}
+
+/// A content in a file beside the log. The file goes away with this, unless a record may need it.
+pub(super) struct StagedFile {
+    disk: Arc<dyn Disk>,
+    pub(super) path: FilePath,
+    pub(super) content: StagedContent,
+    /// The permissions that it was made with.
+    pub(super) mode: Mode,
+    needed: bool,
+}
+
+impl Drop for StagedFile {
+    fn drop(&mut self) {
+        if !self.needed {
+            // What stays is swept away when the log changes hands; here it is only a courtesy.
+            drop(self.disk.remove(&self.path));
+        }
+    }
+}
+
+impl Planned {
+    /// From here on a record may count that needs what was staged.
+    pub(super) fn keep_staged(&mut self) {
+        for aid in &mut self.aids {
+            if let Aid::Staged(staged) = aid
+                && let Some(beside) = &mut staged.beside
+            {
+                beside.needed = true;
+            }
+        }
+    }
+}
+
+/// Where the contents for one log are staged. Threads that commit at the same time do this side by side.
+pub(super) struct Stage {
+    disk: Arc<dyn Disk>,
+    log: LogNumber,
+    count: Arc<AtomicU64>,
+    stage_from: usize,
+    /// How many files are written before they are flushed together.
+    max_open: usize,
+}
+
+impl Stage {
+    /// Writes and flushes the large contents among `steps`, each into a file of its own.
+    pub(super) fn write(&self, steps: &[Step]) -> Result<Vec<Option<StagedFile>>, StoreError> {
+        let (mut files, mut open) = (Vec::new(), Vec::new());
+        for step in steps {
+            files.push(match step {
+                Step::Replace { file, bytes, secrecy, .. } if is_large(step, self.stage_from) => {
+                    self.write_one(file, bytes, *secrecy, &mut open)?
+                }
+                _ => None,
+            });
+            if open.len() >= self.max_open {
+                flush(&mut open)?;
+            }
+        }
+        flush(&mut open)?;
+        Ok(files)
+    }
+
+    /// Makes the names of all that was written safe.
+    pub(super) fn secure_names(&self) -> Result<(), StoreError> {
+        let dir = own(&["wal"]);
+        // The directory itself is safe since the log was made there.
+        self.disk.sync_dir(&dir, Flush::StagedDir).map_err(StoreError::io("flush", &dir))
+    }
+
+    /// Writes one content. `None` if it cannot become that file, which planning will find out.
+    fn write_one(
+        &self,
+        file: &FilePath,
+        bytes: &[u8],
+        secrecy: Secrecy,
+        open: &mut Vec<(FilePath, Box<dyn DiskFile>)>,
+    ) -> Result<Option<StagedFile>, StoreError> {
+        let old = self.disk.stat(file).map_err(StoreError::io("look at", file))?;
+        if old.is_some_and(|stat| stat.kind != Kind::File) {
+            return Ok(None);
+        }
+        let mode = replaced_mode(secrecy == Secrecy::Private, old.map(|stat| stat.mode));
+        let (number, path, made) = self.create(mode)?;
+        let content = StagedContent { number, print: Fingerprint::of(bytes) };
+        let disk = Arc::clone(&self.disk);
+        let staged = StagedFile { disk, path: path.clone(), content, mode, needed: false };
+        append_full(&*made, bytes).map_err(StoreError::io("write", &path))?;
+        open.push((path, made));
+        Ok(Some(staged))
+    }
+
+    /// Creates a file under a name that nothing has.
+    fn create(&self, mode: Mode) -> Result<(u64, FilePath, Box<dyn DiskFile>), StoreError> {
+        loop {
+            let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+            let path = staged_path(self.log, number);
+            match self.disk.create(&path, mode) {
+                Ok(file) => return Ok((number, path, file)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(StoreError::io("create", &path)(error)),
+            }
+        }
+    }
+}
+
+fn flush(open: &mut Vec<(FilePath, Box<dyn DiskFile>)>) -> Result<(), StoreError> {
+    for (path, file) in open.drain(..) {
+        file.sync(Flush::StagedFile).map_err(StoreError::io("flush", &path))?;
+    }
+    Ok(())
+}
+
+impl Core {
+    /// Where contents for the log of this process are staged.
+    pub(super) fn stage(&mut self) -> Result<Stage, StoreError> {
+        self.usable()?;
+        self.ensure_log()?;
+        let log = self.log.as_ref().map(|log| log.number).ok_or(StoreError::ReadOnly)?;
+        let (disk, count) = (Arc::clone(&self.disk), Arc::clone(&self.staged_count));
+        let max_open = MAX_OPEN.min(self.options.open_files / 4);
+        Ok(Stage { disk, log, count, stage_from: self.options.stage_from, max_open })
+    }
+
+    /// Gives a staged content the name that it is for.
+    ///
+    /// Its bytes need no further flush, and its handle is not kept: only the name waits to be flushed.
+    pub(super) fn put_staged(
+        &mut self,
+        path: &FilePath,
+        staged: &FilePath,
+        undo: &mut Vec<Undo>,
+    ) -> Result<Relocated, StoreError> {
+        self.make_parents(path, undo)?;
+        let relocated = relocate(&*self.disk, staged, path)?;
+        self.dirs.extend(path.parent());
+        self.files.remove(path);
+        Ok(relocated)
+    }
+
+    /// Gives a content that was put into its place the name back that it had beside the log.
+    ///
+    /// The record that needs it counts until an abort is safe; so the name is safe before the other one goes.
+    pub(super) fn unstage(
+        &mut self,
+        file: &FilePath,
+        staged: &FilePath,
+        replaced: bool,
+    ) -> Result<(), StoreError> {
+        // Where there was a file before, its name should not be missing for a moment, if that can be had.
+        let linked = replaced && self.disk.link(file, staged).is_ok();
+        if !linked {
+            self.rename(file, staged)?;
+        }
+        sync_dir(&*self.disk, &own(&["wal"]), Flush::UndoStaged)
+    }
+
+    /// The files that were staged for these operations.
+    pub(super) fn staged_for(&self, ops: &[Op]) -> Vec<FilePath> {
+        let Some(log) = &self.log else { return Vec::new() };
+        let path = |op: &Op| match op {
+            Op::Replace { new: NewContent::Staged(staged), .. } => {
+                Some(staged_path(log.number, staged.number))
+            }
+            _ => None,
+        };
+        ops.iter().filter_map(path).collect()
+    }
+}
+
+/// Whether a staged file is there and holds what it should.
+pub(super) fn is_whole(
+    disk: &dyn Disk,
+    path: &FilePath,
+    print: Fingerprint,
+) -> Result<bool, StoreError> {
+    let found = disk.stat(path).map_err(StoreError::io("look at", path))?;
+    if found.is_none_or(|stat| stat.kind != Kind::File || stat.len != print.len) {
+        return Ok(false);
+    }
+    let file = disk.open(path, Access::Read).map_err(StoreError::io("open", path))?;
+    let found = fingerprint_range(&*file, 0, print.len).map_err(StoreError::io("read", path))?;
+    Ok(found == print)
+}
+
+/// The files that were staged for a log and are still there.
+fn all_staged(disk: &dyn Disk, log: LogNumber) -> Result<Vec<FilePath>, StoreError> {
+    let (dir, prefix) = (own(&["wal"]), log.temp_prefix());
+    let listing = disk.list(&dir).map_err(StoreError::io("list", &dir))?;
+    let is_ours = |name: &str| name.starts_with(&prefix) && name.ends_with(SUFFIX);
+    let ours = listing.entries.iter().filter(|entry| is_ours(entry.name.as_str()));
+    Ok(ours.map(|entry| dir.join(&entry.name)).collect())
+}
+
+/// Sweeps away what was staged for a log in which no record counts any more.
+///
+/// Whoever does so owns the log: nobody is staging anything for it.
+pub(super) fn sweep_staged(disk: &dyn Disk, log: LogNumber) -> Result<(), StoreError> {
+    for path in all_staged(disk, log)? {
+        // What stays is in nobody's way: a name that is taken is not used.
+        drop(disk.remove(&path));
+    }
+    Ok(())
+}
+
+/// Copies what was staged for a log that cannot be read into the quarantine, where the log goes too.
+pub(super) fn set_staged_aside(disk: &dyn Disk, log: LogNumber) -> Result<(), StoreError> {
+    for path in all_staged(disk, log)? {
+        let file = disk.open(&path, Access::Read).map_err(StoreError::io("open", &path))?;
+        let len = file.stat().map_err(StoreError::io("look at", &path))?.len;
+        set_aside(disk, &path, &*file, 0, len)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,261 @@
+//! Other programs change the files between our commits.
+
+use std::sync::Arc;
+
+use everturn_json::finding::Code;
+use everturn_store::disk::sim::SimDisk;
+use everturn_store::disk::{Access, Disk, Flush, Mode};
+use everturn_store::{Durability, FileStore, Receipt, StoreError, Writer};
+
+use super::{LOST, survivals, text};
+use crate::support::{append, open, path, quarantined, remove, replace, small_log};
+
+/// A session with one line of ours, in the hands of a writer.
+struct Session {
+    disk: SimDisk,
+    store: FileStore,
+    writer: Box<dyn Writer>,
+}
+
+fn session() -> Session {
+    let disk = SimDisk::new();
+    disk.put(&path("s/log"), b"{\"theirs\":0}\n");
+    let store = open(&disk).unwrap();
+    let writer: Box<dyn Writer> = Box::new(store.lock_files(&[path("s")]).unwrap());
+    let session = Session { disk, store, writer };
+    session.append("{\"ours\":1}\n");
+    session
+}
+
+impl Session {
+    fn append(&self, line: &str) -> Receipt {
+        self.writer.commit(vec![append("s/log", line)], Durability::Synced).unwrap()
+    }
+
+    /// Another program writes at the end of the log.
+    fn foreign(&self, bytes: &[u8]) {
+        let file = self.disk.process().open(&path("s/log"), Access::Append).unwrap();
+        assert_eq!(file.append(bytes).unwrap().written, bytes.len());
+    }
+
+    /// After any power cut each of these lines is there, once; returns the whole log for each.
+    fn check_after_cuts(&self, lines: &[&str]) {
+        for survival in survivals() {
+            let after = self.disk.fork();
+            after.power_cut(survival);
+            drop(open(&after).unwrap());
+            let log = text(&after, "s/log");
+            for line in lines {
+                let count = log.split_inclusive('\n').filter(|found| found == line).count();
+                assert_eq!(count, 1, "{survival:?}: {line:?} in {log:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_line_of_another_program_stays_where_it_is() {
+    let session = session();
+    session.foreign(b"{\"theirs\":1}\n");
+    assert_eq!(session.append("{\"ours\":2}\n").appended, [37]);
+    session.foreign(b"{\"theirs\":2}\n");
+    session.append("{\"ours\":3}\n");
+    let all = "{\"theirs\":0}\n{\"ours\":1}\n{\"theirs\":1}\n{\"ours\":2}\n{\"theirs\":2}\n{\"ours\":3}\n";
+    assert_eq!(text(&session.disk, "s/log"), all);
+    session.check_after_cuts(&["{\"ours\":1}\n", "{\"ours\":2}\n", "{\"ours\":3}\n"]);
+}
+
+#[test]
+fn a_complete_line_without_a_newline_gets_one() {
+    let session = session();
+    session.foreign(b"{\"theirs\":1}");
+    let receipt = session.append("{\"ours\":2}\n");
+    assert_eq!((receipt.appended, receipt.findings.len()), (vec![37], 0));
+    let log = "{\"theirs\":0}\n{\"ours\":1}\n{\"theirs\":1}\n{\"ours\":2}\n";
+    assert_eq!(text(&session.disk, "s/log"), log);
+    session.check_after_cuts(&["{\"ours\":1}\n", "{\"ours\":2}\n"]);
+}
+
+#[test]
+fn half_a_line_is_set_aside_and_reported() {
+    let session = session();
+    session.foreign(b"{\"theirs\":");
+    let receipt = session.append("{\"ours\":2}\n");
+    assert_eq!((receipt.appended, receipt.findings.len()), (vec![24], 1));
+    assert_eq!(text(&session.disk, "s/log"), "{\"theirs\":0}\n{\"ours\":1}\n{\"ours\":2}\n");
+    assert_eq!(quarantined(&session.disk), [b"{\"theirs\":"]);
+    session.check_after_cuts(&["{\"ours\":1}\n", "{\"ours\":2}\n"]);
+    let after = session.disk.fork();
+    after.power_cut(LOST);
+    assert_eq!(quarantined(&after), [b"{\"theirs\":"], "it is safe before it is cut off");
+}
+
+#[test]
+fn a_file_that_was_replaced_is_appended_to_under_its_name() {
+    let session = session();
+    let other = session.disk.process();
+    let file = other.create(&path("s/tmp"), Mode::Usual).unwrap();
+    file.append(b"{\"compacted\":1}\n").unwrap();
+    file.sync(Flush::CheckpointFile).unwrap();
+    other.rename(&path("s/tmp"), &path("s/log")).unwrap();
+    other.sync_dir(&path("s"), Flush::CheckpointDir).unwrap();
+    assert_eq!(session.append("{\"ours\":2}\n").appended, [16]);
+    assert_eq!(text(&session.disk, "s/log"), "{\"compacted\":1}\n{\"ours\":2}\n");
+    session.store.checkpoint().unwrap();
+    session.append("{\"ours\":3}\n");
+    session.check_after_cuts(&["{\"ours\":2}\n", "{\"ours\":3}\n"]);
+    let after = session.disk.fork();
+    after.power_cut(LOST);
+    drop(open(&after).unwrap());
+    assert_eq!(text(&after, "s/log"), "{\"compacted\":1}\n{\"ours\":2}\n{\"ours\":3}\n");
+}
+
+#[test]
+fn a_file_that_was_replaced_by_one_of_the_same_length_is_noticed() {
+    let session = session();
+    let other = session.disk.process();
+    let file = other.create(&path("s/tmp"), Mode::Usual).unwrap();
+    file.append(b"{\"compacted\":123456789}\n").unwrap();
+    other.rename(&path("s/tmp"), &path("s/log")).unwrap();
+    assert_eq!(session.append("{\"ours\":2}\n").appended, [24]);
+    assert_eq!(text(&session.disk, "s/log"), "{\"compacted\":123456789}\n{\"ours\":2}\n");
+}
+
+#[test]
+fn a_file_that_was_cut_goes_on_at_its_new_end() {
+    let session = session();
+    let file = session.disk.process().open(&path("s/log"), Access::Append).unwrap();
+    file.set_len(13).unwrap();
+    assert_eq!(session.append("{\"ours\":2}\n").appended, [13]);
+    file.set_len(18).unwrap();
+    let receipt = session.append("{\"ours\":3}\n");
+    assert_eq!((receipt.appended, receipt.findings.len()), (vec![13], 1));
+    assert_eq!(quarantined(&session.disk), [b"{\"our"]);
+    assert_eq!(text(&session.disk, "s/log"), "{\"theirs\":0}\n{\"ours\":3}\n");
+    session.check_after_cuts(&["{\"ours\":3}\n"]);
+}
+
+#[test]
+fn a_file_that_was_removed_is_made_again() {
+    let session = session();
+    session.disk.process().remove(&path("s/log")).unwrap();
+    assert_eq!(session.append("{\"ours\":2}\n").appended, [0]);
+    assert_eq!(text(&session.disk, "s/log"), "{\"ours\":2}\n");
+    session.check_after_cuts(&["{\"ours\":2}\n"]);
+}
+
+#[test]
+fn what_others_wrote_after_our_replacement_is_not_undone_by_a_replay() {
+    let session = session();
+    session.writer.commit(vec![replace("s/state", "ours")], Durability::Synced).unwrap();
+    let other = session.disk.process();
+    let file = other.create(&path("s/tmp"), Mode::Usual).unwrap();
+    file.append(b"theirs").unwrap();
+    file.sync(Flush::CheckpointFile).unwrap();
+    other.rename(&path("s/tmp"), &path("s/state")).unwrap();
+    other.sync_dir(&path("s"), Flush::CheckpointDir).unwrap();
+    session.disk.power_cut(LOST);
+    let store = open(&session.disk).unwrap();
+    assert_eq!(text(&session.disk, "s/state"), "theirs");
+    let findings = store.take_findings();
+    assert!(findings.iter().any(|finding| finding.file == path("s/state")), "{findings:?}");
+}
+
+#[test]
+fn what_was_made_anew_after_a_removal_stays_when_the_removal_is_replayed() {
+    let disk = SimDisk::new();
+    let process = disk.process();
+    let store = FileStore::open(Arc::new(process.clone()), small_log()).unwrap();
+    let writer = store.lock_files(&[path("s")]).unwrap();
+    writer.commit(vec![append("s/x", "{\"old\":1}\n")], Durability::Synced).unwrap();
+    store.checkpoint().unwrap();
+    writer.commit(vec![remove("s/x")], Durability::Synced).unwrap();
+    let theirs = disk.process().create(&path("s/x"), Mode::Usual).unwrap();
+    theirs.append(b"theirs").unwrap();
+    process.kill();
+    let opened = open(&disk).unwrap();
+    assert_eq!(text(&disk, "s/x"), "theirs");
+    let findings = opened.take_findings();
+    assert!(findings.iter().any(|finding| finding.code == Code::ChangedByOthers), "{findings:?}");
+}
+
+#[test]
+fn written_lines_survive_another_program_that_replaces_their_file() {
+    let disk = SimDisk::new();
+    let store = open(&disk).unwrap();
+    let writer = store.lock_files(&[path("s")]).unwrap();
+    writer.commit(vec![append("s/log", "{\"n\":1}\n")], Durability::Synced).unwrap();
+    store.checkpoint().unwrap();
+    writer.commit(vec![append("s/log", "{\"n\":2}\n")], Durability::Written).unwrap();
+    let other = disk.process();
+    other.create(&path("s/new"), Mode::Usual).unwrap().append(b"{\"compacted\":1}\n").unwrap();
+    other.rename(&path("s/new"), &path("s/log")).unwrap();
+    let next = writer.commit(vec![append("s/other", "{\"n\":3}\n")], Durability::Synced);
+    assert!(matches!(next, Err(StoreError::Poisoned { .. })), "{next:?}");
+    drop((writer, store));
+    open(&disk).unwrap();
+    assert_eq!(text(&disk, "s/log"), "{\"compacted\":1}\n{\"n\":2}\n");
+    assert_eq!(text(&disk, "s/other"), "{\"n\":3}\n");
+}
+
+/// Another program saves a file, by a rename or in place, and flushes nothing.
+fn save_unflushed(disk: &SimDisk, file: &str, content: &[u8], in_place: bool) {
+    let other = disk.process();
+    if in_place {
+        let open = other.open(&path(file), Access::Append).unwrap();
+        open.set_len(0).unwrap();
+        open.append(content).unwrap();
+    } else {
+        other.create(&path("s/their-temp"), Mode::Usual).unwrap().append(content).unwrap();
+        other.rename(&path("s/their-temp"), &path(file)).unwrap();
+    }
+}
+
+/// Commits on top of a save that was not flushed: after a power cut all of it must be there.
+fn unflushed_save(in_place: bool, ignored: Option<Flush>) -> Result<(), String> {
+    let disk = SimDisk::new();
+    disk.put(&path("s/state"), b"hp 10");
+    disk.put(&path("s/journal"), b"{}\n");
+    if let Some(why) = ignored {
+        disk.ignore_flush(why);
+    }
+    let store = open(&disk).unwrap();
+    let writer = store.lock_files(&[path("s")]).unwrap();
+    for turn in 1..=3 {
+        if turn != 2 {
+            save_unflushed(&disk, "s/state", format!("title {turn}").as_bytes(), in_place);
+            save_unflushed(&disk, "s/journal", format!("{{\"t\":{turn}}}\n").as_bytes(), in_place);
+        }
+        let mut steps = vec![
+            append("s/log", &format!("{{\"turn\":{turn}}}\n")),
+            replace("s/state", &format!("hp {}", 10 + turn)),
+        ];
+        if turn == 3 {
+            steps.push(remove("s/journal"));
+        }
+        writer.commit(steps, Durability::Synced).unwrap();
+    }
+    for survival in survivals() {
+        let after = disk.fork();
+        after.power_cut(survival);
+        drop(open(&after).unwrap());
+        let found = (text(&after, "s/state"), text(&after, "s/log"), text(&after, "s/journal"));
+        let turns = "{\"turn\":1}\n{\"turn\":2}\n{\"turn\":3}\n";
+        if found != ("hp 13".to_owned(), turns.to_owned(), String::new()) {
+            return Err(format!("{survival:?}: {found:?}"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn commits_on_top_of_a_save_that_was_not_flushed_are_kept() {
+    for in_place in [false, true] {
+        unflushed_save(in_place, None).unwrap();
+    }
+}
+
+/// Whether acknowledged commits are lost if what they replace and remove is not flushed first.
+pub(crate) fn notices(why: Flush) -> bool {
+    unflushed_save(false, Some(why)).is_err() || unflushed_save(true, Some(why)).is_err()
+}

@@ -1,0 +1,233 @@
+//! A full disk on which the store makes room: what the log gives back is enough to use the trash.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use everturn_json::names::FilePath;
+use everturn_store::disk::sim::SimDisk;
+use everturn_store::disk::{
+    Access, Appended, Disk, DiskFile, DiskLock, Flush, Listing, Mode, Sharing, Stat,
+};
+use everturn_store::{Durability, FileStore, Options, Step, StoreError, Writer};
+
+use super::{ENOSPC, text};
+use crate::support::{append, holder, path, remove, rename, replace};
+
+/// What a directory takes.
+const BLOCK: u64 = 4096;
+
+/// A disk on which a new directory takes a block, and only what is cut off a file gives room.
+#[derive(Clone)]
+struct FullDisk {
+    disk: SimDisk,
+    room: Arc<AtomicU64>,
+    /// How much must be free for a lock to be taken on a scope, as where a new file needs room.
+    lock_room: Arc<AtomicU64>,
+}
+
+impl FullDisk {
+    fn new(disk: &SimDisk) -> FullDisk {
+        FullDisk { disk: disk.process(), room: Arc::default(), lock_room: Arc::default() }
+    }
+
+    fn take(&self, bytes: u64) -> io::Result<()> {
+        let left = |room: u64| room.checked_sub(bytes);
+        let taken = self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
+        taken.map(|_| ()).map_err(|_| io::Error::from_raw_os_error(ENOSPC))
+    }
+
+    fn file(&self, file: Box<dyn DiskFile>) -> Box<dyn DiskFile> {
+        Box::new(FullFile { file, disk: self.clone() })
+    }
+}
+
+impl Disk for FullDisk {
+    fn open(&self, path: &FilePath, access: Access) -> io::Result<Box<dyn DiskFile>> {
+        Ok(self.file(self.disk.open(path, access)?))
+    }
+
+    fn create(&self, path: &FilePath, mode: Mode) -> io::Result<Box<dyn DiskFile>> {
+        Ok(self.file(self.disk.create(path, mode)?))
+    }
+
+    fn stat(&self, path: &FilePath) -> io::Result<Option<Stat>> {
+        self.disk.stat(path)
+    }
+
+    fn list(&self, dir: &FilePath) -> io::Result<Listing> {
+        self.disk.list(dir)
+    }
+
+    fn create_dir(&self, path: &FilePath) -> io::Result<()> {
+        self.take(BLOCK)?;
+        self.disk.create_dir(path)
+    }
+
+    fn rename(&self, from: &FilePath, to: &FilePath) -> io::Result<()> {
+        self.disk.rename(from, to)
+    }
+
+    fn link(&self, file: &FilePath, to: &FilePath) -> io::Result<()> {
+        self.disk.link(file, to)
+    }
+
+    fn remove(&self, path: &FilePath) -> io::Result<()> {
+        self.disk.remove(path)
+    }
+
+    fn sync_dir(&self, dir: &FilePath, why: Flush) -> io::Result<()> {
+        self.disk.sync_dir(dir, why)
+    }
+
+    fn lock(&self, path: &FilePath, sharing: Sharing) -> io::Result<Option<Box<dyn DiskLock>>> {
+        let is_scope = path.is_within(&self::path(".everturn/locks"));
+        if is_scope && self.room.load(Ordering::Relaxed) < self.lock_room.load(Ordering::Relaxed) {
+            return Err(io::Error::from_raw_os_error(ENOSPC));
+        }
+        self.disk.lock(path, sharing)
+    }
+
+    fn is_locked(&self, path: &FilePath) -> io::Result<bool> {
+        self.disk.is_locked(path)
+    }
+}
+
+struct FullFile {
+    file: Box<dyn DiskFile>,
+    disk: FullDisk,
+}
+
+impl DiskFile for FullFile {
+    fn stat(&self) -> io::Result<Stat> {
+        self.file.stat()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        self.file.read_at(offset, buf)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        let longer = (offset + bytes.len() as u64).saturating_sub(self.file.stat()?.len);
+        self.disk.take(longer)?;
+        self.file.write_at(offset, bytes)
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<Appended> {
+        self.disk.take(bytes.len() as u64)?;
+        self.file.append(bytes)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let freed = self.file.stat()?.len.saturating_sub(len);
+        self.disk.room.fetch_add(freed, Ordering::Relaxed);
+        self.file.set_len(len)
+    }
+
+    fn reserve(&self, start: u64, end: u64) -> io::Result<()> {
+        self.disk.take(end.saturating_sub(start))?;
+        self.file.reserve(start, end)
+    }
+
+    fn sync(&self, why: Flush) -> io::Result<()> {
+        self.file.sync(why)
+    }
+}
+
+/// Opens the store with a log of the usual length.
+fn open(disk: impl Disk + 'static) -> FileStore {
+    FileStore::open(Arc::new(disk), Options::new(holder())).unwrap()
+}
+
+/// A root with a session, whose log is closed, on a disk that has become full.
+fn full() -> (SimDisk, FullDisk) {
+    let disk = SimDisk::new();
+    let store = open(disk.process());
+    let writer = store.lock_files(&[path("s")]).unwrap();
+    writer.commit(vec![append("s/turns.jsonl", "{}\n")], Durability::Synced).unwrap();
+    drop((writer, store));
+    let full = FullDisk::new(&disk);
+    (disk, full)
+}
+
+fn is_full(error: &StoreError) -> bool {
+    matches!(error, StoreError::Io { source, .. } if source.raw_os_error() == Some(ENOSPC))
+}
+
+#[test]
+fn on_a_full_disk_a_session_goes_to_the_trash_and_comes_back_and_is_deleted() {
+    let (disk, full) = full();
+    let place = ".everturn/trash/20260101T100000Z-s";
+    let commit = |steps: Vec<Step>| {
+        let store = open(full.clone());
+        let writer = store.lock_files(&[path("s"), path(place)]).unwrap();
+        writer.commit(steps, Durability::Synced).unwrap();
+        Box::new(writer).release().unwrap();
+        drop(store);
+        // Another program takes what was freed.
+        full.room.store(0, Ordering::Relaxed);
+    };
+    let inside = format!("{place}/s");
+    for _ in 0..3 {
+        commit(vec![rename("s", &inside)]);
+        assert_eq!(text(&disk, &format!("{inside}/turns.jsonl")), "{}\n");
+        commit(vec![rename(&inside, "s")]);
+        commit(vec![remove(place)]);
+        assert_eq!(text(&disk, "s/turns.jsonl"), "{}\n");
+    }
+    commit(vec![rename("s", &inside)]);
+    commit(vec![remove(place)]);
+    assert_eq!(disk.stat(&path(place)).unwrap(), None);
+}
+
+#[test]
+fn in_the_end_all_of_a_closed_log_goes() {
+    let (disk, full) = full();
+    let log = path(".everturn/wal/0001.log");
+    disk.open(&log, Access::Write).unwrap().set_len(256 << 10).unwrap();
+    let place = ".everturn/trash/20260101T100000Z-s";
+    full.lock_room.store(128 << 10, Ordering::Relaxed);
+    let store = open(full);
+    let writer = store.lock_files(&[path("s"), path(place)]).unwrap();
+    let away = vec![rename("s", &format!("{place}/s"))];
+    writer.commit(away, Durability::Synced).unwrap();
+    drop((writer, store));
+    assert_eq!(text(&disk, &format!("{place}/s/turns.jsonl")), "{}\n");
+    let store = FileStore::open(Arc::new(disk.process()), Options::new(holder())).unwrap();
+    assert!(store.take_findings().is_empty());
+}
+
+#[test]
+fn the_reserve_is_for_the_trash_alone() {
+    let (disk, full) = full();
+    let before = disk.stat(&path(".everturn/wal/0001.log")).unwrap().unwrap().len;
+    let store = open(full.clone());
+    let writer = store.lock_files(&[path("s"), path("new")]).unwrap();
+    for step in
+        [append("s/turns.jsonl", "{}\n"), replace("new/state.json", "{}"), rename("s", "new/s")]
+    {
+        let error = writer.commit(vec![step], Durability::Synced).unwrap_err();
+        assert!(is_full(&error), "{error:?}");
+    }
+    assert_eq!(disk.stat(&path(".everturn/wal/0001.log")).unwrap().unwrap().len, before);
+    assert_eq!(full.room.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn a_log_that_was_cut_is_as_long_as_before_once_there_is_room() {
+    let (disk, full) = full();
+    let place = ".everturn/trash/20260101T100000Z-s";
+    let log_len = || disk.stat(&path(".everturn/wal/0001.log")).unwrap().unwrap().len;
+    let before = log_len();
+    let store = open(full.clone());
+    let writer = store.lock_files(&[path("s"), path(place)]).unwrap();
+    let away = vec![rename("s", &format!("{place}/s"))];
+    writer.commit(away, Durability::Synced).unwrap();
+    drop((writer, store));
+    assert!(log_len() < before);
+    full.room.store(10 << 20, Ordering::Relaxed);
+    let store = open(full);
+    let writer = store.lock_files(&[path(place)]).unwrap();
+    writer.commit(vec![remove(place)], Durability::Synced).unwrap();
+    assert_eq!(log_len(), before);
+}

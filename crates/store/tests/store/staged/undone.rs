@@ -1,0 +1,120 @@
+//! Batches with large contents that fail are taken back, whatever happens meanwhile.
+
+use everturn_store::disk::Flush;
+use everturn_store::disk::sim::{Fault, SimDisk, Trouble};
+use everturn_store::{Durability, FileStore, FileWriter, Step, StoreError, Writer};
+
+use super::{ENOSPC, content, open_staging};
+use crate::crash::{end, ends};
+use crate::support::{Files, append, data, open, path, readable, rename, replace, staged};
+
+/// A store with files, and a batch that changes them in every way.
+fn prepared(disk: &SimDisk) -> (FileStore, FileWriter) {
+    for file in OLD {
+        disk.put(&path(file), b"old");
+    }
+    let store = open_staging(disk);
+    let writer = store.lock_files(&[path("s")]).unwrap();
+    writer.commit(vec![append("s/log", "{}\n")], Durability::Synced).unwrap();
+    (store, writer)
+}
+
+/// So many that a power cut can keep the first changes of names, and lose those by which they are undone.
+const OLD: [&str; 6] = ["s/a", "s/b", "s/c", "s/d", "s/e", "s/from/state"];
+
+fn every_change() -> Vec<Step> {
+    let mut steps: Vec<Step> = OLD.iter().map(|file| replace(file, &content(1))).collect();
+    steps.extend([
+        replace("s/new/state", &content(2)),
+        rename("s/from", "s/to"),
+        append("s/log", "{\"last\":1}\n"),
+    ]);
+    steps
+}
+
+#[test]
+fn a_full_disk_leaves_nothing_beside_the_log() {
+    for (trouble, lasting) in
+        [(Trouble::Full, false), (Trouble::Full, true), (Trouble::Short, false)]
+    {
+        for ahead in 0.. {
+            let disk = SimDisk::new();
+            let (_store, writer) = prepared(&disk);
+            let before = readable(&data(&disk));
+            let at = disk.changes() + ahead;
+            disk.inject(Fault { at, trouble, lasting });
+            match writer.commit(every_change(), Durability::Synced) {
+                Err(StoreError::Poisoned { .. }) => assert_eq!(trouble, Trouble::Short),
+                outcome => {
+                    let place = format!("{trouble:?} {ahead} {outcome:?}");
+                    assert_eq!(outcome.is_err(), readable(&data(&disk)) == before, "{place}");
+                    // Where a removal itself fails, the next owner of the log does it.
+                    assert!(staged(&disk).is_empty() || trouble == Trouble::Short, "{place}");
+                }
+            }
+            if disk.changes() <= at {
+                assert!(ahead > 15, "only {ahead}");
+                break;
+            }
+        }
+    }
+}
+
+/// Whether a disk shows all of that.
+fn is_changed(found: &Files) -> bool {
+    let is = |file: &str, text: &str| found.get(&path(file)) == Some(&text.as_bytes().to_vec());
+    OLD.iter().take(5).all(|file| is(file, &content(1)))
+        && is("s/to/state", &content(1))
+        && is("s/new/state", &content(2))
+        && is("s/log", "{}\n{\"last\":1}\n")
+        && found.len() == 8
+}
+
+/// A batch fails at one change, and the process or the power at a later one, while it is taken back.
+fn crashes_of_undoing(ignored: Option<Flush>) -> Result<u64, String> {
+    let mut tries = 0;
+    for fail in 0.. {
+        for crash in fail + 1.. {
+            let disk = SimDisk::new();
+            ignored.into_iter().for_each(|why| disk.ignore_flush(why));
+            let (_store, writer) = prepared(&disk);
+            let before = data(&disk);
+            let start = disk.changes();
+            let trouble = Trouble::Error(ENOSPC);
+            disk.inject(Fault { at: start + fail, trouble, lasting: false });
+            disk.inject(Fault { at: start + crash, trouble: Trouble::Crash, lasting: false });
+            drop(writer.commit(every_change(), Durability::Synced));
+            if disk.changes() <= start + fail {
+                return Ok(tries);
+            }
+            if !disk.crashed() {
+                break;
+            }
+            for how in ends(crash) {
+                let after = disk.fork();
+                end(&after, how);
+                let place = format!("failed at {fail}, crashed at {crash}, {how:?}");
+                let store = open(&after).map_err(|error| format!("{place}: {error}"))?;
+                let found = data(&after);
+                if found != before && !is_changed(&found) {
+                    return Err(format!("{place}: {:#?}", readable(&found)));
+                }
+                let locked = store.lock_files(&[path("s")]).map(|_| ());
+                locked.map_err(|error| format!("{place}: {error}"))?;
+                tries += 1;
+            }
+        }
+    }
+    Ok(tries)
+}
+
+pub(crate) fn crash_notices(why: Flush) -> bool {
+    crashes_of_undoing(Some(why)).is_err()
+}
+
+#[test]
+fn a_crash_while_a_batch_is_taken_back_leaves_it_whole_or_not_at_all() {
+    let tries = crashes_of_undoing(None).unwrap();
+    assert!(tries > 1000, "only {tries}");
+    println!("staged contents: {tries} crashes while a batch was taken back");
+}

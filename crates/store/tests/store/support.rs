@@ -1,0 +1,90 @@
+//! What the suites share: short names for paths and steps, and what a disk holds.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use everturn_json::names::FilePath;
+use everturn_store::disk::sim::SimDisk;
+use everturn_store::{
+    At, Expect, FileStore, Holder, Options, Secrecy, Step, StoreError, staging_dir, trash_dir,
+};
+
+pub(crate) type Files = BTreeMap<FilePath, Vec<u8>>;
+
+pub(crate) fn path(text: &str) -> FilePath {
+    FilePath::parse(text).unwrap()
+}
+
+pub(crate) fn append(file: &str, lines: &str) -> Step {
+    Step::Append { file: path(file), at: At::End, lines: lines.as_bytes().to_vec() }
+}
+
+pub(crate) fn replace(file: &str, content: &str) -> Step {
+    Step::Replace {
+        file: path(file),
+        expect: Expect::Anything,
+        bytes: content.as_bytes().to_vec(),
+        secrecy: Secrecy::Usual,
+    }
+}
+
+pub(crate) fn rename(from: &str, to: &str) -> Step {
+    Step::Rename { from: path(from), to: path(to) }
+}
+
+pub(crate) fn remove(file: &str) -> Step {
+    Step::Remove { path: path(file) }
+}
+
+pub(crate) fn holder() -> Holder {
+    Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() }
+}
+
+/// Options with a log so small that it grows once and is then recycled all the time.
+pub(crate) fn small_log() -> Options {
+    Options { log_size: 9 << 10, log_most: 11 << 10, ..Options::new(holder()) }
+}
+
+/// The same, with new contents of eight bytes and more staged beside the log: most of those in the suites.
+pub(crate) fn staging() -> Options {
+    Options { stage_from: 8, ..small_log() }
+}
+
+/// With and without contents that are staged.
+pub(crate) fn both() -> [Options; 2] {
+    [small_log(), staging()]
+}
+
+/// Files that are staged beside the logs.
+pub(crate) fn staged(disk: &SimDisk) -> Vec<FilePath> {
+    let is_staged = |file: &FilePath| file.is_within(&path(".everturn/wal"));
+    let is_staged = |file: &FilePath| is_staged(file) && file.as_str().ends_with(".staged");
+    disk.contents().into_keys().filter(is_staged).collect()
+}
+
+/// Opens the store as a process that just started.
+pub(crate) fn open(disk: &SimDisk) -> Result<FileStore, StoreError> {
+    FileStore::open(Arc::new(disk.process()), small_log())
+}
+
+pub(crate) fn is_own(file: &FilePath) -> bool {
+    let hidden = [trash_dir(), staging_dir()].iter().any(|place| file.is_within(place));
+    file.is_within(&path(".everturn")) && !hidden
+}
+
+/// Everybody's files, also those in the trash and in the staging place: all but Everturn's own.
+pub(crate) fn data(disk: &SimDisk) -> Files {
+    disk.contents().into_iter().filter(|(file, _)| !is_own(file)).collect()
+}
+
+/// The contents of the quarantine.
+pub(crate) fn quarantined(disk: &SimDisk) -> Vec<Vec<u8>> {
+    let dir = path(".everturn/quarantine");
+    disk.contents().into_iter().filter(|(file, _)| file.is_within(&dir)).map(|(_, b)| b).collect()
+}
+
+/// What a file map holds, in a form in which a failed assertion can be read.
+pub(crate) fn readable(files: &Files) -> Vec<String> {
+    let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+    files.iter().map(|(file, bytes)| format!("{file}: {:?}", text(bytes))).collect()
+}
