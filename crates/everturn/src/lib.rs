@@ -56,15 +56,15 @@ pub use everturn_value::tree;
 
 pub use everturn_value::delta;
 
-pub mod tokens;
+pub use everturn_prompt::tokens;
 
 use everturn_value::outline;
 
-pub mod lorebook;
+pub use everturn_prompt::lorebook;
 
-pub mod card;
+pub use everturn_prompt::card;
 
-pub mod context;
+pub use everturn_prompt::context;
 
 use everturn_json::checksum;
 
@@ -72,19 +72,19 @@ pub use everturn_store::disk;
 
 pub use everturn_store as store;
 
-pub mod archive;
+pub use everturn_archive as archive;
 
 pub mod repairs;
 
 pub mod view;
 
-pub mod home;
+pub use everturn_settings::home;
 
-pub mod config;
+pub use everturn_settings::config;
 
-pub mod secrets;
+pub use everturn_secrets::secrets;
 
-pub mod scan;
+pub use everturn_secrets::scan;
 
 pub mod belongings;
 
@@ -118,7 +118,7 @@ pub mod campaign;
 
 pub mod codelia;
 
-pub mod markup;
+pub use everturn_prompt::markup;
 
 pub mod chatlog;
 

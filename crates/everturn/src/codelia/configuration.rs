@@ -1,5 +1,8 @@
 //! What Codelia's configuration may hold, as a table.
 
+#[cfg(test)]
+mod tests;
+
 use crate::config::{Field, Merge, Schema};
 
 /// The settings of Codelia.

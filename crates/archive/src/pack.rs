@@ -1,0 +1,238 @@
+//! From a directory to an archive.
+
+use std::io::{self, Read};
+
+use flate2::Compression;
+use sha2::{Digest, Sha256};
+use tar::{Builder, EntryType, Header};
+
+use super::deflate::Deflated;
+use super::error::{ArchiveError, Excess, Refusal};
+use super::pieces::Pieces;
+use super::{Contents, FileSum, Limits};
+use everturn_json::names::{FilePath, Name};
+use everturn_store::disk::Kind;
+use everturn_store::{Store, StoreError};
+
+const FILE_BITS: u32 = 0o644;
+const DIR_BITS: u32 = 0o755;
+
+/// An archive, and what went into it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packed {
+    /// The archive: a `tar.gz`.
+    pub bytes: Vec<u8>,
+    /// What went in, to [`verify`](super::verify) the archive by.
+    pub contents: Contents,
+}
+
+/// How far an archive has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// The bytes of files that have gone in.
+    pub done: u64,
+    /// The bytes of all files.
+    pub total: u64,
+}
+
+/// Makes an archive of a directory with all that is below it, under the name `top`.
+///
+/// Links, pipes and names that cannot be used are refused, and so is a file that changes meanwhile. The
+/// permissions of files are not kept.
+///
+/// Files that are so alike that the archive would look like a bomb are packed without compression;
+/// `progress` then starts anew.
+pub fn pack(
+    store: &dyn Store,
+    dir: &FilePath,
+    top: &Name,
+    limits: &Limits,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Packed, ArchiveError> {
+    let sources = walk(store, dir, top, limits)?;
+    let mut write = |level| {
+        let mut packing = Packing::new(store, top, level, limits, &sources, progress);
+        sources.iter().try_for_each(|source| packing.add(source))?;
+        packing.finish()
+    };
+    match write(Compression::default()) {
+        Err(ArchiveError::TooMuch { excess: Excess::Ratio, .. }) => write(Compression::none()),
+        done => done,
+    }
+}
+
+/// Something that goes into an archive.
+struct Source {
+    /// Where it lies in the store.
+    from: FilePath,
+    /// Where it lies in the archive.
+    to: FilePath,
+    /// The length of a file; a directory has none.
+    len: Option<u64>,
+}
+
+/// All files and directories at and below `dir`, sorted by path.
+fn walk(
+    store: &dyn Store,
+    dir: &FilePath,
+    top: &Name,
+    limits: &Limits,
+) -> Result<Vec<Source>, ArchiveError> {
+    let stat = store.stat(dir)?.ok_or_else(|| StoreError::Missing { path: dir.clone() })?;
+    if stat.kind != Kind::Dir {
+        return Err(unfit(dir, Refusal::NotADirectory));
+    }
+    let mut waiting = vec![Source { from: dir.clone(), to: FilePath::root().join(top), len: None }];
+    let mut sources = Vec::new();
+    let (mut names, mut total) = (0, 0);
+    while let Some(source) = waiting.pop() {
+        if source.len.is_none() {
+            inside(store, &source, limits, &mut waiting)?;
+        }
+        names += source.to.as_str().len() as u64;
+        total += source.len.unwrap_or_default();
+        sources.push(source);
+        let entries = (sources.len() + waiting.len()) as u64;
+        ArchiveError::within(Excess::Entries, entries, limits.entries)?;
+        ArchiveError::within(Excess::NameBytes, names, limits.names)?;
+        ArchiveError::within(Excess::TotalBytes, total, limits.total)?;
+    }
+    sources.sort_by(|a, b| a.to.cmp(&b.to));
+    Ok(sources)
+}
+
+/// Adds what a directory holds to `found`.
+fn inside(
+    store: &dyn Store,
+    dir: &Source,
+    limits: &Limits,
+    found: &mut Vec<Source>,
+) -> Result<(), ArchiveError> {
+    let listing = store.list(&dir.from)?;
+    if let Some((_, reason)) = listing.refused.into_iter().next() {
+        return Err(unfit(&dir.from, Refusal::BadNameInside(reason)));
+    }
+    for entry in listing.entries {
+        let (from, to) = (dir.from.join(&entry.name), dir.to.join(&entry.name));
+        let len = match entry.kind {
+            _ if entry.linked => return Err(unfit(&from, Refusal::Link)),
+            Kind::Dir => None,
+            Kind::File => Some(file_len(store, &from, limits)?),
+            Kind::LinkOutside => return Err(unfit(&from, Refusal::Link)),
+            Kind::Other => return Err(unfit(&from, Refusal::Special)),
+        };
+        found.push(Source { from, to, len });
+    }
+    Ok(())
+}
+
+fn file_len(store: &dyn Store, path: &FilePath, limits: &Limits) -> Result<u64, ArchiveError> {
+    match store.stat(path)? {
+        Some(stat) if stat.kind == Kind::File && stat.len > limits.file => {
+            Err(unfit(path, Refusal::TooLarge { most: limits.file }))
+        }
+        Some(stat) if stat.kind == Kind::File => Ok(stat.len),
+        _ => Err(ArchiveError::Changed { path: path.clone() }),
+    }
+}
+
+fn unfit(path: &FilePath, refusal: Refusal) -> ArchiveError {
+    ArchiveError::Unfit { path: path.clone(), refusal }
+}
+
+/// An archive that is being made.
+struct Packing<'a> {
+    store: &'a dyn Store,
+    tar: Builder<Deflated>,
+    contents: Contents,
+    state: Progress,
+    progress: &'a mut dyn FnMut(Progress),
+}
+
+impl<'a> Packing<'a> {
+    fn new(
+        store: &'a dyn Store,
+        top: &Name,
+        level: Compression,
+        limits: &Limits,
+        sources: &[Source],
+        progress: &'a mut dyn FnMut(Progress),
+    ) -> Packing<'a> {
+        let contents = Contents { top: top.clone(), dirs: Vec::new(), files: Vec::new() };
+        let total = sources.iter().filter_map(|source| source.len).sum();
+        let tar = Builder::new(Deflated::new(level, *limits));
+        Packing { store, tar, contents, state: Progress { done: 0, total }, progress }
+    }
+
+    fn add(&mut self, source: &Source) -> Result<(), ArchiveError> {
+        let path = source.to.clone();
+        match source.len {
+            None => {
+                let name = format!("{path}/");
+                let mut header = header(EntryType::Directory, DIR_BITS, 0);
+                self.tar
+                    .append_data(&mut header, name, io::empty())
+                    .map_err(ArchiveError::unwrap)?;
+                self.contents.dirs.push(path);
+            }
+            Some(len) => {
+                let sha256 = self.add_file(source, len)?;
+                self.contents.files.push(FileSum { path, len, sha256 });
+            }
+        }
+        Ok(())
+    }
+
+    fn add_file(&mut self, source: &Source, len: u64) -> Result<[u8; 32], ArchiveError> {
+        let Source { from, to, .. } = source;
+        let changed = || Err(ArchiveError::Changed { path: from.clone() });
+        let pieces = Pieces::open(self.store, from)?;
+        if pieces.len() != len {
+            return changed();
+        }
+        let (state, progress) = (&mut self.state, &mut *self.progress);
+        let mut content = Content { pieces, sum: Sha256::new(), state, progress };
+        let mut header = header(EntryType::Regular, FILE_BITS, len);
+        let added = self.tar.append_data(&mut header, to.as_str(), &mut content);
+        added.map_err(ArchiveError::unwrap)?;
+        let sha256 = content.sum.finalize().into();
+        match self.store.stat(from)? {
+            Some(stat) if stat.len == len => Ok(sha256),
+            _ => changed(),
+        }
+    }
+
+    fn finish(self) -> Result<Packed, ArchiveError> {
+        let deflated = self.tar.into_inner().map_err(ArchiveError::unwrap)?;
+        Ok(Packed { bytes: deflated.finish()?, contents: self.contents })
+    }
+}
+
+/// A header without an owner and, as it begins, without a time.
+fn header(kind: EntryType, mode: u32, len: u64) -> Header {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_mode(mode);
+    header.set_size(len);
+    header.set_uid(0);
+    header.set_gid(0);
+    header
+}
+
+/// The content of a file on its way into the archive.
+struct Content<'a> {
+    pieces: Pieces<'a>,
+    sum: Sha256,
+    state: &'a mut Progress,
+    progress: &'a mut dyn FnMut(Progress),
+}
+
+impl Read for Content<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let read = self.pieces.read(buf)?;
+        self.sum.update(buf.get(..read).unwrap_or_default());
+        self.state.done += read as u64;
+        (self.progress)(*self.state);
+        Ok(read)
+    }
+}

@@ -1,0 +1,92 @@
+//! Archives that are not whole, or more than whole.
+
+use everturn_archive::{ArchiveError, Limits, check};
+
+use crate::support::{Tar, damaged, gzip, header, read, top};
+
+fn good() -> Tar {
+    let noise: Vec<u8> =
+        (0..5000_u32).map(|at| at.wrapping_mul(2_654_435_761).to_le_bytes()[2]).collect();
+    Tar::new().dir("top/").file("top/noise", &noise).file("top/last", b"x")
+}
+
+#[test]
+fn an_archive_that_is_cut_anywhere_is_damaged() {
+    let archive = good().end();
+    for end in 0..archive.len() {
+        let cut = check(&archive[..end], &top(), &Limits::default());
+        assert!(matches!(cut, Err(ArchiveError::Damaged { .. })), "cut at {end}: {cut:?}");
+    }
+    read(&archive, &Limits::default()).unwrap();
+}
+
+#[test]
+fn a_flipped_bit_is_noticed_or_changes_nothing() {
+    let (archive, limits) = (good().end(), Limits::default());
+    let whole = read(&archive, &limits).unwrap();
+    let mut noticed = 0;
+    for at in 0..archive.len() * 8 {
+        let mut archive = archive.clone();
+        archive[at / 8] ^= 1 << (at % 8);
+        match check(archive.as_slice(), &top(), &limits) {
+            // The time in the header means nothing, and zeros can be copied from here or from there.
+            Ok(contents) => assert!(contents == whole, "bit {at}"),
+            Err(_) => noticed += 1,
+        }
+    }
+    assert!(noticed >= (archive.len() - 8) * 8, "{noticed} of {} bits", archive.len() * 8);
+}
+
+#[test]
+fn a_stream_that_is_cut_before_it_was_compressed_is_damaged() {
+    let whole = good().0;
+    for end in (0..whole.len()).step_by(256) {
+        damaged(&gzip(&whole[..end]), "it ends too early");
+    }
+    // The end mark is two blocks, of which other programs sometimes write one.
+    damaged(&gzip(&whole), "it ends too early");
+    read(&gzip(&[&whole[..], &[0; 512]].concat()), &Limits::default()).unwrap();
+    damaged(&gzip(&[&whole[..], &[0; 511]].concat()), "it ends too early");
+}
+
+#[test]
+fn nothing_follows_the_end() {
+    let follows = "something follows its end";
+    for behind in [&b"x"[..], b"\0", &gzip(b""), &good().end()] {
+        damaged(&[&good().end(), behind].concat(), follows);
+    }
+    let hidden = good().with(&header(b"", b'0', 0), b"");
+    let mut stream = [&good().0[..], &[0; 1024]].concat();
+    read(&gzip(&[&stream[..], &[0; 20480]].concat()), &Limits::default()).unwrap();
+    stream.extend_from_slice(&hidden.0);
+    damaged(&gzip(&stream), follows);
+    damaged(&gzip(&[&good().0[..], &[0; 1024], b"x"].concat()), follows);
+}
+
+#[test]
+fn what_is_no_archive_is_damaged() {
+    damaged(b"", "it ends too early");
+    damaged(b"PK\x03\x04 not at all a gzip stream", "its compression is corrupt");
+    damaged(&gzip(b""), "it ends too early");
+    damaged(&gzip(&[b'x'; 2048]), "an entry begins with a bad header");
+    damaged(&Tar::new().end(), "there is nothing in it");
+    damaged(&Tar::new().dir("./").end(), "there is nothing in it");
+    damaged(
+        &good().entry("l", b'L', b"top/a\0").end(),
+        "an entry is announced that does not follow",
+    );
+    damaged(&good().pax(b'x', &[]).end(), "an entry is announced that does not follow");
+}
+
+#[test]
+fn a_bad_checksum_or_size_in_a_header_is_damage() {
+    let mut sum = header(b"top/f", b'0', 0);
+    sum.as_old_mut().name[4] = b'g';
+    damaged(&good().with(&sum, b"").end(), "an entry begins with a bad header");
+    let mut size = header(b"top/f", b'0', 0);
+    size.as_old_mut().size = *b"not a number";
+    size.set_cksum();
+    damaged(&good().with(&size, b"").end(), "an entry has a bad size");
+    let longer = header(b"top/f", b'0', 4096);
+    damaged(&good().with(&longer, b"short").end(), "it ends too early");
+}

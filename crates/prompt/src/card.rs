@@ -1,0 +1,151 @@
+//! Character cards: what a narrator is told about a character.
+//!
+//! Three families of cards are read: the format beside chat logs (`"type": "character"`), Character Card V2 and V3, and
+//! the flat cards before them; as JSON, or inside a PNG picture. Whatever the family, a [`Card`] has the same few
+//! fields, and the document it came from stays in `raw` with everything that has no field.
+
+mod error;
+mod png;
+mod read;
+
+use crate::lorebook::Lorebook;
+use everturn_value::tree::Tree;
+
+pub use error::{CardError, PngError};
+
+/// The family that a card belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Form {
+    /// `"type": "character"`, with its version.
+    Character(String),
+    /// Flat fields, as before Character Card V2.
+    Flat,
+    /// Character Card, with its `spec_version`.
+    CharacterCard(String),
+}
+
+/// A character.
+#[derive(Debug, Clone)]
+pub struct Card {
+    /// What the character is called in references.
+    pub id: String,
+    /// The family of the card.
+    pub form: Form,
+    /// The name.
+    pub name: String,
+    /// The name that stands for `{{char}}`, if it is another.
+    pub nickname: Option<String>,
+    /// Who the character is.
+    pub description: String,
+    /// What the character is like.
+    pub personality: String,
+    /// Where and how the story begins.
+    pub scenario: String,
+    /// What the character says first.
+    pub first_message: String,
+    /// Other things that the character may say first.
+    pub greetings: Vec<String>,
+    /// How the character talks, in examples.
+    pub examples: String,
+    /// What the narrator is told about its work.
+    pub system_prompt: String,
+    /// What the narrator is told after everything that was said.
+    pub closing_prompt: String,
+    /// Attributes, skills, relationships and the like, in lines.
+    pub details: String,
+    /// The lorebook inside the card.
+    pub book: Option<Lorebook>,
+    /// What is odd about the card, in words.
+    pub notes: Vec<String>,
+    /// The document, as it was read.
+    pub raw: Tree,
+}
+
+impl Card {
+    /// Reads a card; `id` is what it is called if it does not say so itself.
+    ///
+    /// ```
+    /// use everturn_prompt::card::Card;
+    ///
+    /// let json = br#"{"spec": "chara_card_v2", "data": {"name": "Rem", "description": "{{char}} is a maid."}}"#;
+    /// let card = Card::read(json, "rem")?;
+    /// assert_eq!((card.id.as_str(), card.name.as_str()), ("rem", "Rem"));
+    /// assert_eq!(card.prompt("Subaru"), "Rem\nRem is a maid.");
+    /// # Ok::<(), everturn_prompt::card::CardError>(())
+    /// ```
+    pub fn read(bytes: &[u8], id: &str) -> Result<Card, CardError> {
+        if png::is_png(bytes) {
+            return png::read_card(bytes, id);
+        }
+        if bytes.starts_with(b"PK\x03\x04") {
+            return Err(CardError::Archive);
+        }
+        read::json_card(bytes, id)
+    }
+
+    /// The name that stands for `{{char}}`.
+    #[must_use]
+    pub fn called(&self) -> &str {
+        self.nickname.as_deref().unwrap_or(&self.name)
+    }
+
+    /// What a narrator is told about the character, with the names of the character and the user put in.
+    #[must_use]
+    pub fn prompt(&self, user: &str) -> String {
+        let parts = [
+            ("", self.name.as_str()),
+            ("", &self.system_prompt),
+            ("", &self.description),
+            ("Personality: ", &self.personality),
+            ("Scenario: ", &self.scenario),
+            ("", &self.details),
+            ("Examples:\n", &self.examples),
+        ];
+        let told = parts.iter().filter(|(_, text)| !text.trim().is_empty());
+        let lines: Vec<String> =
+            told.map(|(label, text)| format!("{label}{}", text.trim())).collect();
+        fill(&lines.join("\n"), self.called(), user)
+    }
+}
+
+/// A text with names in the places of `{{char}}`, `{{user}}`, `<BOT>` and `<USER>`, in capitals or not.
+///
+/// What the names hold is not looked at again.
+#[must_use]
+pub fn fill(text: &str, character: &str, user: &str) -> String {
+    let places =
+        [("{{char}}", character), ("{{user}}", user), ("<bot>", character), ("<user>", user)];
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['{', '<']) {
+        let (before, after) = rest.split_at(at);
+        filled.push_str(before);
+        let place = places.iter().find(|(place, _)| {
+            after.get(..place.len()).is_some_and(|start| start.eq_ignore_ascii_case(place))
+        });
+        let (length, put) = match place {
+            Some((place, name)) => (place.len(), *name),
+            None => (1, after.get(..1).unwrap_or_default()),
+        };
+        filled.push_str(put);
+        rest = after.get(length..).unwrap_or_default();
+    }
+    filled.push_str(rest);
+    filled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fill;
+
+    #[test]
+    fn names_are_put_in_their_places() {
+        let check = |text: &str, expect: &str| assert_eq!(fill(text, "Rem", "{{char}}"), expect);
+        check("", "");
+        check("{{char}} and {{CHAR}} and <BOT>", "Rem and Rem and Rem");
+        check("{{user}}, <user>!", "{{char}}, {{char}}!");
+        check("{{other}} {char} <b> {{", "{{other}} {char} <b> {{");
+        check("漢{{char}}字<", "漢Rem字<");
+        check("{{{char}}}", "{Rem}");
+    }
+}

@@ -1,0 +1,172 @@
+//! Markdown as HTML, and HTML that is safe to show.
+//!
+//! Whatever a model or another program wrote is distrusted: scripts, styles, event handlers, frames and links to
+//! anything but the web and mail are taken out, whether the HTML was stored or made here.
+
+use std::sync::LazyLock;
+
+use pulldown_cmark::{CowStr, Event, LinkType, Options, Parser, Tag, TagEnd};
+
+/// How deeply quotes and lists may stand in each other before a text counts as no Markdown.
+const DEEPEST: usize = 48;
+
+/// How long a text may be that is looked through for Markdown.
+const LONGEST: usize = 1 << 20;
+
+static CLEANER: LazyLock<ammonia::Builder<'static>> = LazyLock::new(|| {
+    let schemes = ["http", "https", "mailto"].into_iter().collect();
+    let mut builder = ammonia::Builder::default();
+    builder.url_schemes(schemes);
+    builder
+});
+
+/// The HTML of a Markdown text, safe to show.
+///
+/// ```
+/// use everturn_prompt::markup;
+///
+/// assert_eq!(markup::html("It is *cold*.\n\nVery."), "<p>It is <em>cold</em>.</p>\n<p>Very.</p>\n");
+/// assert_eq!(markup::html("<script>alert(1)</script>ok"), "ok");
+/// ```
+#[must_use]
+pub fn html(markdown: &str) -> String {
+    let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES;
+    let mut out = String::new();
+    pulldown_cmark::html::push_html(&mut out, Parser::new_ext(markdown, options));
+    clean(&out)
+}
+
+/// HTML without what could do harm.
+///
+/// ```
+/// use everturn_prompt::markup;
+///
+/// assert_eq!(markup::clean("<p onclick='x()'>a <b>b</b></p>"), "<p>a <b>b</b></p>");
+/// ```
+#[must_use]
+pub fn clean(html: &str) -> String {
+    CLEANER.clean(html).to_string()
+}
+
+/// The HTML of a Markdown text, safe to show, with all of its words: HTML that stands in it is shown as text, a
+/// picture is a link, and a line ends where it ended. Nothing in it is fetched.
+///
+/// ```
+/// use everturn_prompt::markup;
+///
+/// assert_eq!(markup::shown("Use *Vec<String>*."), "<p>Use <em>Vec&lt;String&gt;</em>.</p>\n");
+/// assert_eq!(markup::shown("<script>x</script>"), "<p>&lt;script&gt;x&lt;/script&gt;</p>\n");
+/// ```
+#[must_use]
+pub fn shown(markdown: &str) -> String {
+    let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES;
+    if markdown.len() > LONGEST || is_too_deep(Parser::new_ext(markdown, options)) {
+        return format!("<pre>{}</pre>\n", escaped(markdown));
+    }
+    let mut out = String::new();
+    let events = Parser::new_ext(markdown, options).map(as_text);
+    pulldown_cmark::html::push_html(&mut out, events);
+    clean(&out)
+}
+
+/// Text that HTML shows as it is, between tags and in quoted attributes.
+///
+/// ```
+/// use everturn_prompt::markup;
+///
+/// assert_eq!(markup::escaped("<a b=\"'\">&"), "&lt;a b=&quot;&#39;&quot;&gt;&amp;");
+/// ```
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => shown.push_str("&amp;"),
+            '<' => shown.push_str("&lt;"),
+            '>' => shown.push_str("&gt;"),
+            '"' => shown.push_str("&quot;"),
+            '\'' => shown.push_str("&#39;"),
+            plain => shown.push(plain),
+        }
+    }
+    shown
+}
+
+fn is_too_deep(events: Parser<'_>) -> bool {
+    let mut depth = 0usize;
+    for event in events {
+        match event {
+            Event::Start(_) => depth += 1,
+            Event::End(_) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > DEEPEST {
+            return true;
+        }
+    }
+    false
+}
+
+/// What is shown in place of HTML, pictures and ends of lines.
+fn as_text(event: Event<'_>) -> Event<'_> {
+    match event {
+        Event::Html(html) | Event::InlineHtml(html) => Event::Text(html),
+        Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
+        Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
+        Event::SoftBreak => Event::HardBreak,
+        Event::Start(Tag::Image { dest_url, title, .. }) => {
+            let (link_type, id) = (LinkType::Inline, CowStr::Borrowed(""));
+            Event::Start(Tag::Link { link_type, dest_url, title, id })
+        }
+        Event::End(TagEnd::Image) => Event::End(TagEnd::Link),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_fetched_and_no_word_is_lost() {
+        for (text, expect) in [
+            (
+                "![a map](https://example.org/m.png)",
+                "<p><a href=\"https://example.org/m.png\" rel=\"noopener noreferrer\">a map</a></p>\n",
+            ),
+            ("![x](data:image/svg+xml,y)", "<p><a rel=\"noopener noreferrer\">x</a></p>\n"),
+            ("<img src=x onerror=y>", "<p>&lt;img src=x onerror=y&gt;</p>\n"),
+            ("<style>\np{}\n</style>", "<p>&lt;style&gt;\np{}\n&lt;/style&gt;</p>\n"),
+            ("one\ntwo", "<p>one<br>\ntwo</p>\n"),
+        ] {
+            assert_eq!(shown(text), expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_too_deep_or_too_long_is_shown_as_it_is() {
+        let deep = "> ".repeat(5000) + "<b>";
+        assert_eq!(shown(&deep), format!("<pre>{}&lt;b&gt;</pre>\n", "&gt; ".repeat(5000)));
+        let long = "*a* ".repeat(300_000);
+        assert_eq!(shown(&long), format!("<pre>{long}</pre>\n"));
+    }
+
+    #[test]
+    fn nothing_that_runs_is_left() {
+        for (bad, expect) in [
+            ("<img src=x onerror=alert(1)>", "<img src=\"x\">"),
+            ("<a href='javascript:alert(1)'>x</a>", "<a rel=\"noopener noreferrer\">x</a>"),
+            ("<a href=\"data:text/html,x\">x</a>", "<a rel=\"noopener noreferrer\">x</a>"),
+            ("<style>p{}</style><p style='x'>y</p>", "<p>y</p>"),
+            ("<iframe src='https://example.org'></iframe>z", "z"),
+            ("<p>a<!-- b --></p>", "<p>a</p>"),
+        ] {
+            assert_eq!(clean(bad), expect, "{bad}");
+        }
+        assert_eq!(
+            html("[x](javascript:alert(1))"),
+            "<p><a rel=\"noopener noreferrer\">x</a></p>\n"
+        );
+        assert_eq!(html("1 < 2 & \"3\""), "<p>1 &lt; 2 &amp; \"3\"</p>\n");
+    }
+}

@@ -1,0 +1,229 @@
+//! How many tokens a text costs a language model, counted offline.
+//!
+//! Every model has a vocabulary of its own, and few are published. This one is `o200k_base`, which the larger
+//! hosted models of today and some open ones use; for others the count is a good estimate, in all scripts.
+//!
+//! A text is counted in pieces of bounded size, because the rules by which words are split go back and forth
+//! in long runs of white space, and because a caller often only wants to know whether a text fits. The pieces end where
+//! the rules always split. Where there is no such place for 16 KiB, as in a row of a million equal
+//! letters, they end somewhere, and the count may be off by a token or two for each piece.
+
+/// The name of the vocabulary by which tokens are counted.
+pub const VOCABULARY: &str = "o200k_base";
+
+/// The most bytes that are looked at as a whole.
+const PIECE: usize = 16 * 1024;
+
+/// The number of tokens in `text`.
+///
+/// What looks like a control token of a model is text like any other. The first call takes a moment, in which
+/// the vocabulary is unpacked.
+///
+/// ```
+/// assert_eq!(everturn_prompt::tokens::count("What do you do, Subaru?"), 7);
+/// assert_eq!(everturn_prompt::tokens::count(""), 0);
+/// ```
+#[must_use]
+pub fn count(text: &str) -> usize {
+    pieces(text).map(count_piece).sum()
+}
+
+/// The number of tokens in `text`, unless it has more than `limit` tokens.
+///
+/// Only as much of the text is looked at as it takes to know.
+///
+/// ```
+/// use everturn_prompt::tokens::count_up_to;
+///
+/// assert_eq!(count_up_to("What do you do, Subaru?", 7), Some(7));
+/// assert_eq!(count_up_to("What do you do, Subaru?", 6), None);
+/// ```
+#[must_use]
+pub fn count_up_to(text: &str, limit: usize) -> Option<usize> {
+    let mut total = 0;
+    for piece in pieces(text) {
+        total += count_piece(piece);
+        if total > limit {
+            return None;
+        }
+    }
+    Some(total)
+}
+
+fn count_piece(piece: &str) -> usize {
+    tiktoken_rs::o200k_base_singleton().count_ordinary(piece)
+}
+
+/// The parts of a text, in order, each at most [`PIECE`] bytes long.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (piece, more) = rest.split_at_checked(piece_end(rest))?;
+        rest = more;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+/// Where the first piece of `text` ends: behind the last place in it at which a split is certain.
+fn piece_end(text: &str) -> usize {
+    if text.len() <= PIECE {
+        return text.len();
+    }
+    let longest = text.floor_char_boundary(PIECE);
+    let Some(piece) = text.get(..longest) else { return text.len() };
+    let mut next = None;
+    for (at, letter) in piece.char_indices().rev() {
+        if next.is_some_and(|next| always_splits(letter, next)) {
+            return at + letter.len_utf8();
+        }
+        next = Some(letter);
+    }
+    longest
+}
+
+/// Whether no token of the vocabulary holds these two one after the other, whatever stands around them.
+///
+/// Spaces belong to the word behind them, and line ends to the punctuation or the space before them. A slash may follow
+/// a line end in the same token.
+fn always_splits(before: char, after: char) -> bool {
+    let ends_line = |letter: char| letter == '\n' || letter == '\r';
+    if ends_line(before) {
+        !after.is_whitespace() && after != '/'
+    } else {
+        !before.is_whitespace() && after.is_whitespace() && !ends_line(after)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{Strategy, prop};
+    use proptest::{prop_assert, prop_assert_eq, proptest};
+
+    use super::{PIECE, count, count_up_to, pieces};
+
+    /// The count of a text that is looked at as a whole.
+    fn count_whole(text: &str) -> usize {
+        tiktoken_rs::o200k_base_singleton().count_ordinary(text)
+    }
+
+    #[test]
+    fn texts_have_the_tokens_that_the_vocabulary_says() {
+        let check = |text: &str, expect: usize| assert_eq!(count(text), expect, "{text:?}");
+        check("", 0);
+        check(" ", 1);
+        check("a", 1);
+        check("hello world", 2);
+        check("Return by Death", 3);
+        check("<|endoftext|>", 7);
+        check("漢字", 2);
+        check("こんにちは、世界。", 4);
+        check("1234567", 3);
+        check("\u{0}\u{feff}", 2);
+        check("👨‍👩‍👧", 8);
+    }
+
+    #[test]
+    fn long_prose_is_counted_exactly() {
+        let english = "The bustling sounds of a marketplace fill your ears, and you blink. ";
+        let japanese = "市場のにぎやかな音が聞こえてきて、あなたは目をぱちくりさせる。\n\n";
+        for line in [english, japanese] {
+            let text = line.repeat(3 * PIECE / line.len() + 7);
+            assert!(pieces(&text).count() > 3);
+            assert_eq!(count(&text), count_whole(&text));
+        }
+    }
+
+    #[test]
+    fn a_count_stops_where_the_limit_is_passed() {
+        let check = |text: &str, limit: usize, expect: Option<usize>| {
+            assert_eq!(count_up_to(text, limit), expect, "{} bytes, {limit}", text.len());
+        };
+        check("", 0, Some(0));
+        check("hello world", 1, None);
+        check("hello world", 2, Some(2));
+        check("hello world", usize::MAX, Some(2));
+        let long = "hello world\n".repeat(1_000_000);
+        check(&long, 100, None);
+    }
+
+    #[test]
+    fn runs_that_never_split_take_bounded_time_and_do_not_panic() {
+        let check = |unit: &str, tokens: std::ops::Range<usize>| {
+            let text = unit.repeat(1_000_000 / unit.len());
+            assert!(tokens.contains(&count(&text)), "{unit:?} has {}", count(&text));
+            assert!(tokens.contains(&count(&(text + "x"))), "{unit:?}x");
+        };
+        check(" ", 5_000..50_000);
+        check("\n", 30_000..100_000);
+        check(" \n", 100_000..300_000);
+        check("\r\n \t", 100_000..600_000);
+        check("a", 100_000..200_000);
+        check("A", 100_000..200_000);
+        check("!", 10_000..200_000);
+        check("/", 10_000..200_000);
+        check("'s", 100_000..600_000);
+        check("漢", 300_000..400_000);
+        check("A\u{301}", 300_000..800_000);
+        check("\u{3000}", 10_000..40_000);
+        check("\u{0}", 50_000..1_000_001);
+    }
+
+    #[test]
+    fn ten_megabytes_are_counted() {
+        let line = "The bustling sounds of a marketplace fill your ears as you blink. ";
+        let lines = 10_000_000 / line.len();
+        assert_eq!(count(&line.repeat(lines)), lines * 13 + 1);
+    }
+
+    /// Texts of the letters that the rules treat differently, long enough to be cut, with a place to cut at.
+    fn odd_texts() -> impl Strategy<Value = String> {
+        let units = [
+            " ",
+            "  ",
+            "\n",
+            "\r\n",
+            "\t",
+            "/",
+            "a",
+            "word",
+            "Word",
+            "WORD",
+            "1",
+            "12345",
+            "'s",
+            "'",
+            "!?",
+            "漢",
+            "\u{301}",
+            "\u{a0}",
+            "\u{3000}",
+            "\u{85}",
+            "ß",
+            "\u{1f600}",
+            " \n",
+            "\n/",
+        ];
+        prop::collection::vec(prop::sample::select(units.to_vec()), 1..60).prop_map(|units| {
+            let unit = units.concat();
+            unit.repeat(2 * PIECE / unit.len() + 2)
+        })
+    }
+
+    proptest! {
+        #![proptest_config(proptest::test_runner::Config { cases: 200, failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn pieces_are_the_text_and_bounded(text in odd_texts()) {
+            prop_assert!(pieces(&text).all(|piece| !piece.is_empty() && piece.len() <= PIECE));
+            prop_assert_eq!(pieces(&text).collect::<String>(), text);
+        }
+
+        #[test]
+        fn cutting_at_certain_places_changes_no_count(text in odd_texts()) {
+            let certain = text.chars().zip(text.chars().skip(1)).any(|(a, b)| super::always_splits(a, b));
+            if certain {
+                prop_assert_eq!(count(&text), count_whole(&text));
+            }
+        }
+    }
+}

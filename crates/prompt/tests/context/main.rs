@@ -1,0 +1,22 @@
+//! Selections: what fits, what is left out, and what holds for all of them.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod examples;
+mod properties;
+
+use std::convert::Infallible;
+
+use everturn_prompt::context::{Conversation, Item, Selection, Strategy, Window, select};
+
+/// A selection among messages that are given from the oldest to the newest.
+fn choose(size: usize, strategy: Strategy, background: &[Item], messages: &[Item]) -> Selection {
+    let ahead = messages.iter().filter(|it| it.pinned || it.marked || it.referenced);
+    let conversation = Conversation {
+        background: background.to_vec(),
+        ahead: ahead.cloned().collect(),
+        newest_first: messages.iter().rev().cloned().map(Ok::<Item, Infallible>),
+        count: Some(messages.len() as u64),
+    };
+    select(Window::new(size, 0).unwrap(), strategy, conversation).unwrap()
+}
