@@ -74,9 +74,9 @@ pub use everturn_store as store;
 
 pub use everturn_archive as archive;
 
-pub mod repairs;
+pub use everturn_session::repairs;
 
-pub mod view;
+pub use everturn_session::view;
 
 pub use everturn_settings::home;
 
@@ -86,17 +86,45 @@ pub use everturn_secrets::secrets;
 
 pub use everturn_secrets::scan;
 
-pub mod belongings;
+pub use everturn_session::belongings;
 
 pub mod sweep;
 
-pub mod layout;
+pub mod layout {
+    //! The kinds of sessions there are: the traits, and the registry of those that are compiled in.
+    //!
+    //! ```
+    //! use std::sync::Arc;
+    //!
+    //! use everturn::layout;
+    //! use everturn::store::{MemoryStore, Store};
+    //! use everturn::view::New;
+    //!
+    //! let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    //! let now = "2026-01-01T10:00:00Z".parse()?;
+    //! let game = layout::find("game").ok_or("there is no such layout")?;
+    //! let mut editor = game.create(&store, &New::with_id("session-one"), now)?;
+    //! let turn = r#"{"actor": "player", "events": [{"type": "move", "description": "You go."}]}"#;
+    //! assert_eq!(editor.append(turn, now)?.turn, 1);
+    //! editor.close(now)?;
+    //!
+    //! let place = game.places(&store)?.places.remove(0);
+    //! let reader = game.open(&store, &place)?;
+    //! let entry = reader.entries(1..=1)?.next().ok_or("there is no turn")??;
+    //! assert_eq!((entry.kind.as_str(), entry.text.as_str()), ("user", "You go."));
+    //! # Ok::<(), Box<dyn std::error::Error>>(())
+    //! ```
+
+    pub use everturn_session::layout::*;
+
+    pub use crate::registry::{ALL, FOREIGN, find};
+}
 
 pub use everturn_store::overlay;
 
-pub mod watch;
+pub use everturn_session::watch;
 
-mod shelved;
+use everturn_session::shelved;
 
 pub mod seal;
 
@@ -104,13 +132,13 @@ pub mod scrub;
 
 pub mod retention;
 
-mod marks;
+use everturn_session::marks;
 
-mod trash;
+use everturn_session::trash;
 
-mod staging;
+use everturn_session::staging;
 
-mod shelf;
+use everturn_session::shelf;
 
 pub mod game;
 

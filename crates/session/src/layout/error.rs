@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-use crate::names::{FilePath, NameError};
-use crate::store::StoreError;
+use everturn_json::names::{FilePath, NameError};
+use everturn_store::StoreError;
 
 /// Why a layout could not do what was asked.
 #[derive(Debug, Clone, Error)]
@@ -81,12 +81,12 @@ pub enum LayoutError {
 
 impl LayoutError {
     /// What was given, or asked for, is not right.
-    pub(crate) fn request(what: impl Into<String>) -> LayoutError {
+    pub fn request(what: impl Into<String>) -> LayoutError {
         LayoutError::Request { what: what.into() }
     }
 
     /// Fails unless the present state is asked for, of a session that keeps no other.
-    pub(crate) fn unless_present(
+    pub fn unless_present(
         layout: &'static str,
         turn: Option<u64>,
         last: u64,
@@ -102,13 +102,13 @@ impl LayoutError {
     }
 
     /// Stored data cannot be used as they are.
-    pub(crate) fn damaged(what: impl Into<String>) -> LayoutError {
+    pub fn damaged(what: impl Into<String>) -> LayoutError {
         LayoutError::Damaged { what: what.into() }
     }
 }
 
 /// An error with all its causes, in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+pub fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| (*cause).source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::finding::{Code, Finding};
 use crate::layout::LayoutError;
-use crate::names::{FilePath, Name};
-use crate::store::{Durability, Expect, Fingerprint, Secrecy, Step, Store};
+use everturn_json::finding::{Code, Finding};
+use everturn_json::names::{FilePath, Name};
+use everturn_store::{Durability, Expect, Fingerprint, Secrecy, Step, Store};
 
 /// One thing that is otherwise in the copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +29,10 @@ pub struct Mended {
     pub mends: Vec<Mend>,
     /// What is wrong with the copy all the same.
     pub findings: Vec<Finding>,
-    pub(crate) copy: Vec<u8>,
-    pub(crate) aside: Vec<u8>,
+    /// The copy.
+    pub copy: Vec<u8>,
+    /// What the copy leaves out.
+    pub aside: Vec<u8>,
 }
 
 impl Mended {

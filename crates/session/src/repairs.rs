@@ -2,7 +2,7 @@
 //! which they can be put back.
 
 mod copy;
-pub(crate) mod order;
+pub mod order;
 mod pieces;
 mod undo;
 
@@ -14,19 +14,20 @@ use serde::{Deserialize, Serialize};
 
 use thiserror::Error;
 
-use crate::document::{Document, Style};
-use crate::finding::Finding;
-use crate::lines::{Item, Scan};
-use crate::names::{FilePath, Name, NameError, SessionId};
-use crate::overlay::Changes;
-use crate::store::{
+use everturn_json::finding::Finding;
+use everturn_json::lines::{Item, Scan};
+use everturn_json::names::{FilePath, Name, NameError, SessionId};
+use everturn_store::overlay::Changes;
+use everturn_store::{
     Durability, Expect, Fingerprint, Secrecy, Step, Store, StoreError, Writer, read_if_there,
     trash_dir,
 };
+use everturn_value::document::{Document, Style};
 
 pub use copy::{Mend, Mended};
-pub(crate) use pieces::{Salvaged, own_records, pieces, places, salvage, solid, tree, value_after};
-pub(crate) use undo::{take_back, take_back_done};
+pub use pieces::pieces;
+pub use pieces::{Salvaged, own_records, places, salvage, solid, tree, value_after};
+pub use undo::{take_back, take_back_done};
 
 /// One thing that a repair does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +82,7 @@ pub enum RepairError {
 }
 
 /// What a tool answers that was interrupted.
-pub(crate) const INTERRUPTED: &str = "[interrupted: the tool did not answer]";
+pub const INTERRUPTED: &str = "[interrupted: the tool did not answer]";
 
 /// How many bytes are changed with one commit.
 const BATCH: usize = 64 << 20;
@@ -126,13 +127,13 @@ enum How {
 const RECORD: &str = "repair.json";
 
 /// A content in few digits.
-pub(crate) fn mark(bytes: &[u8]) -> String {
+pub fn mark(bytes: &[u8]) -> String {
     let Fingerprint { len, sum } = Fingerprint::of(bytes);
     format!("{len}:crc64:{sum:016x}")
 }
 
 /// A place in the trash that nobody has used, for what a repair of a session takes away.
-pub(crate) fn new_place(
+pub fn new_place(
     store: &Arc<dyn Store>,
     id: &SessionId,
     now: Timestamp,
@@ -141,7 +142,7 @@ pub(crate) fn new_place(
 }
 
 /// A place in the trash that nobody has used, for what is `done` to a session.
-pub(crate) fn free_place(
+pub fn free_place(
     store: &Arc<dyn Store>,
     id: &SessionId,
     done: &str,
@@ -161,7 +162,7 @@ pub(crate) fn free_place(
 }
 
 /// Where the trash keeps a file.
-pub(crate) fn kept(trash: &FilePath, file: &FilePath) -> FilePath {
+pub fn kept(trash: &FilePath, file: &FilePath) -> FilePath {
     file.as_str().split('/').fold(trash.clone(), |dir, name| below(&dir, name))
 }
 
@@ -175,7 +176,7 @@ fn write(file: FilePath, expect: Expect, bytes: Vec<u8>) -> Step {
 }
 
 /// Collects changes and commits them together with their originals.
-pub(crate) struct Keeper<'a> {
+pub struct Keeper<'a> {
     store: &'a Arc<dyn Store>,
     writer: &'a dyn Writer,
     trash: &'a FilePath,
@@ -189,7 +190,8 @@ pub(crate) struct Keeper<'a> {
 }
 
 impl<'a> Keeper<'a> {
-    pub(crate) fn new(
+    /// Begins a repair of session `id`, whose originals go to the directory `trash`.
+    pub fn new(
         store: &'a Arc<dyn Store>,
         writer: &'a dyn Writer,
         trash: &'a FilePath,
@@ -210,7 +212,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// Gives a file a new content.
-    pub(crate) fn write(&mut self, file: &FilePath, bytes: Vec<u8>) -> Result<(), StoreError> {
+    pub fn write(&mut self, file: &FilePath, bytes: Vec<u8>) -> Result<(), StoreError> {
         self.size += bytes.len();
         self.moves.retain(|moved| moved != file);
         self.writes.insert(file.clone(), bytes);
@@ -218,25 +220,25 @@ impl<'a> Keeper<'a> {
     }
 
     /// Moves a file out of the session.
-    pub(crate) fn discard(&mut self, file: &FilePath) {
+    pub fn discard(&mut self, file: &FilePath) {
         if !self.moves.contains(file) && !self.writes.contains_key(file) {
             self.moves.push(file.clone());
         }
     }
 
     /// Adds a step that stays when the rest is taken back.
-    pub(crate) fn also(&mut self, step: Step) {
+    pub fn also(&mut self, step: Step) {
         self.also.push(step);
     }
 
     /// What the next commit would change.
-    pub(crate) fn pending(&self) -> Changes {
+    pub fn pending(&self) -> Changes {
         let written = self.writes.iter().map(|(file, bytes)| (file.clone(), Some(bytes.clone())));
         written.chain(self.moves.iter().map(|file| (file.clone(), None))).collect()
     }
 
     /// Commits what was collected.
-    pub(crate) fn flush(&mut self) -> Result<(), StoreError> {
+    pub fn flush(&mut self) -> Result<(), StoreError> {
         self.size = 0;
         let (writes, moves) = (std::mem::take(&mut self.writes), std::mem::take(&mut self.moves));
         let mut steps = Vec::new();
@@ -293,14 +295,14 @@ impl<'a> Keeper<'a> {
 }
 
 /// How the lines of a log end: like the first of them.
-pub(crate) fn line_end(bytes: &[u8]) -> &'static str {
+pub fn line_end(bytes: &[u8]) -> &'static str {
     let first = bytes.iter().position(|byte| *byte == b'\n');
     let before = first.and_then(|at| bytes.get(at.checked_sub(1)?));
     if before == Some(&b'\r') { "\r\n" } else { "\n" }
 }
 
 /// The records of a log, each on its own line, byte for byte as they were.
-pub(crate) fn own_lines(path: &FilePath, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
+pub fn own_lines(path: &FilePath, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
     let end = line_end(bytes).as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let scan = Scan::new(bytes, path.clone()).largest_text(0).forward();

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use crate::archive::{Limits, Pieces, Unpack, check};
 use crate::layout::{Layout, LayoutError, Reader, chain};
-use crate::names::{FilePath, Name};
-use crate::store::{Durability, Expect, MemoryStore, Secrecy, Step, Store};
 use crate::view::Place;
+use everturn_archive::{Limits, Pieces, Unpack, check};
+use everturn_json::names::{FilePath, Name};
+use everturn_store::{Durability, Expect, MemoryStore, Secrecy, Step, Store};
 
 /// The files of an archive in a store of their own, at `dir`. All of it is checked before anything is unpacked.
-pub(crate) fn unpacked(
+pub fn unpacked(
     store: &Arc<dyn Store>,
     file: &FilePath,
     top: &Name,
     dir: &FilePath,
 ) -> Result<Arc<dyn Store>, LayoutError> {
-    let bad = |error: crate::archive::ArchiveError| {
+    let bad = |error: everturn_archive::ArchiveError| {
         LayoutError::damaged(format!("{file} cannot be unpacked: {}", chain(&error)))
     };
     let limits = Limits::default();
@@ -36,7 +36,7 @@ pub(crate) fn unpacked(
 }
 
 /// Opens a session for reading, wherever it is.
-pub(crate) fn open(
+pub fn open(
     store: &Arc<dyn Store>,
     layout: &dyn Layout,
     place: &Place,

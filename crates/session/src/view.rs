@@ -4,7 +4,7 @@
 //! replays sessions is written once. See [`layout`](crate::layout) for who makes them.
 
 mod account;
-pub(crate) mod carried;
+pub mod carried;
 mod kind;
 mod mark;
 
@@ -12,10 +12,10 @@ use std::cmp::Ordering;
 
 use jiff::Timestamp;
 
-use crate::delta::{Delta, DeltaError, apply_group, diff};
-use crate::finding::Finding;
-use crate::names::FilePath;
-use crate::tree::Tree;
+use everturn_json::finding::Finding;
+use everturn_json::names::FilePath;
+use everturn_value::delta::{Delta, DeltaError, apply_group, diff};
+use everturn_value::tree::Tree;
 
 pub use account::{Counts, Spent, Usage};
 pub use kind::Kind;
@@ -121,7 +121,7 @@ impl Entry {
 
 /// Whether a turn comes before a change, or is its own. Numbers of turns start again in some sessions; then
 /// the times tell what came first. `last` is the turn that came before both.
-pub(crate) fn comes_first<T: PartialOrd>(
+pub fn comes_first<T: PartialOrd>(
     (turn, time): (u64, Option<T>),
     (of, made): (u64, Option<T>),
     last: u64,
@@ -136,7 +136,7 @@ pub(crate) fn comes_first<T: PartialOrd>(
 
 impl Change {
     /// Whether both are the same, however their values are spelled.
-    pub(crate) fn is_same(&self, other: &Change) -> bool {
+    pub fn is_same(&self, other: &Change) -> bool {
         let delta = |change: &Change| Tree::parse(change.delta.to_line()).ok();
         let same = delta(self).zip(delta(other)).is_some_and(|(one, two)| one.is_same(&two));
         self.scope == other.scope && same
@@ -164,10 +164,10 @@ impl State {
     /// What changes from this state to `later`, scope by scope, with what was there before.
     ///
     /// ```
-    /// use everturn::tree::Tree;
-    /// use everturn::view::State;
+    /// use everturn_value::tree::Tree;
+    /// use everturn_session::view::State;
     ///
-    /// let state = |turn, text: &str| -> Result<State, everturn::json::Bad> {
+    /// let state = |turn, text: &str| -> Result<State, everturn_json::json::Bad> {
     ///     let scopes = vec![("world".to_owned(), Tree::parse(text)?)];
     ///     Ok(State { turn, scopes, findings: Vec::new() })
     /// };

@@ -2,21 +2,23 @@
 
 use std::sync::Arc;
 
-use crate::archive::Progress;
-use crate::names::{FilePath, SessionId};
-use crate::store::{At, Durability, Expect, Secrecy, Step, Store, StoreError, Writer, staging_dir};
+use everturn_archive::Progress;
+use everturn_json::names::{FilePath, SessionId};
+use everturn_store::{
+    At, Durability, Expect, Secrecy, Step, Store, StoreError, Writer, staging_dir,
+};
 
 /// How many bytes go into one commit, unless a single file or line has more.
-pub(crate) const BATCH_BYTES: u64 = 32 << 20;
+pub const BATCH_BYTES: u64 = 32 << 20;
 
 /// Where a session of this name is built.
-pub(crate) fn staging_place(id: &SessionId) -> FilePath {
+pub fn staging_place(id: &SessionId) -> FilePath {
     staging_dir().join(id.as_name())
 }
 
 /// How the content of a file may be divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Content {
+pub enum Content {
     /// Not at all.
     Whole,
     /// Between its lines; the last of them may have no newline.
@@ -26,7 +28,7 @@ pub(crate) enum Content {
 }
 
 /// A session that is being built, of which a crash leaves nothing that anybody sees.
-pub(crate) struct Staging<'a> {
+pub struct Staging<'a> {
     store: &'a Arc<dyn Store>,
     writer: &'a dyn Writer,
     pub(crate) dir: FilePath,
@@ -39,7 +41,7 @@ pub(crate) struct Staging<'a> {
 
 impl<'a> Staging<'a> {
     /// Begins, after clearing away what an attempt that died has left.
-    pub(crate) fn begin(
+    pub fn begin(
         store: &'a Arc<dyn Store>,
         writer: &'a dyn Writer,
         id: &SessionId,
@@ -79,7 +81,7 @@ impl<'a> Staging<'a> {
 
     /// Copies the first `len` bytes of a file. Of a log that does not fit into one commit, an incomplete
     /// last line gets a newline in the copy, because only whole lines are appended.
-    pub(crate) fn copy(
+    pub fn copy(
         &mut self,
         from: &FilePath,
         to: &FilePath,
@@ -141,7 +143,7 @@ impl<'a> Staging<'a> {
     /// Puts the directory in its place, with everything that was added, for good.
     ///
     /// `last` are steps that go into the same commit.
-    pub(crate) fn finish(mut self, to: FilePath, last: Vec<Step>) -> Result<(), StoreError> {
+    pub fn finish(mut self, to: FilePath, last: Vec<Step>) -> Result<(), StoreError> {
         self.flush()?;
         let mut steps = last;
         steps.push(Step::Rename { from: self.dir.clone(), to });
@@ -163,7 +165,7 @@ pub(crate) fn clear(
 }
 
 /// Does what builds a session; if it fails, what was built is cleared away.
-pub(crate) fn built<T, E>(
+pub fn built<T, E>(
     store: &Arc<dyn Store>,
     writer: &dyn Writer,
     id: &SessionId,

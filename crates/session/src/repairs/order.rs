@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 /// The most turns for which records are made that say that they are lost.
-pub(crate) const MOST_LOST: u64 = 10_000;
+pub const MOST_LOST: u64 = 10_000;
 
 /// What a record says about its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Said {
+pub struct Said {
     /// The number itself.
-    pub(crate) number: u64,
+    pub number: u64,
     /// What other parts of the record say it is.
-    pub(crate) hint: Option<u64>,
+    pub hint: Option<u64>,
 }
 
 /// The number that each record has, by what it says and by its place.
@@ -19,7 +19,7 @@ pub(crate) struct Said {
 /// Most records are in their order, and those are believed. Another one whose number nobody has is in the wrong
 /// place. One whose number is taken, or lies beyond all others, has a damaged number, if exactly its own is missing
 /// where it stands. `floor` is the number before the first, `known` says which numbers others speak of.
-pub(crate) fn settle(said: &[Said], floor: u64, known: &dyn Fn(u64) -> bool) -> Vec<u64> {
+pub fn settle(said: &[Said], floor: u64, known: &dyn Fn(u64) -> bool) -> Vec<u64> {
     let sure = |one: &Said| one.number > floor && one.hint.is_none_or(|hint| hint == one.number);
     let mut trusted = longest(said, &sure);
     let mut numbers: Vec<Option<u64>> = vec![None; said.len()];

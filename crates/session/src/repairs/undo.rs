@@ -5,8 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{Action, Entry, How, RECORD, Record, Repair, RepairError, below, kept, mark, write};
-use crate::names::{FilePath, SessionId};
-use crate::store::{
+use everturn_json::names::{FilePath, SessionId};
+use everturn_store::{
     Durability, Expect, Fingerprint, Step, Store, StoreError, Writer, read_if_there, trash_dir,
 };
 
@@ -15,7 +15,7 @@ use crate::store::{
 ///
 /// The session lies in `scopes`. If it was changed since then, nothing is done: what was written after the repair
 /// would be lost.
-pub(crate) fn take_back(
+pub fn take_back(
     store: &Arc<dyn Store>,
     id: &SessionId,
     scopes: &[FilePath],
@@ -25,7 +25,7 @@ pub(crate) fn take_back(
 }
 
 /// Takes back the newest thing that was `done` to a session, as [`take_back`] does.
-pub(crate) fn take_back_done(
+pub fn take_back_done(
     store: &Arc<dyn Store>,
     id: &SessionId,
     scopes: &[FilePath],

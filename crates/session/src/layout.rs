@@ -1,30 +1,8 @@
 //! Layouts: what each kind of session looks like on the disk, behind one shape.
 //!
 //! A [`Layout`] finds its sessions in a store, opens them for reading ([`Reader`]) or writing ([`Editor`]), and
-//! shows them in the types of [`view`](crate::view). A new layout is a module that has one, and a line in
-//! [`ALL`].
-//!
-//! ```
-//! use std::sync::Arc;
-//!
-//! use everturn::layout;
-//! use everturn::store::{MemoryStore, Store};
-//! use everturn::view::New;
-//!
-//! let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-//! let now = "2026-01-01T10:00:00Z".parse()?;
-//! let game = layout::find("game").ok_or("there is no such layout")?;
-//! let mut editor = game.create(&store, &New::with_id("session-one"), now)?;
-//! let turn = r#"{"actor": "player", "events": [{"type": "move", "description": "You go."}]}"#;
-//! assert_eq!(editor.append(turn, now)?.turn, 1);
-//! editor.close(now)?;
-//!
-//! let place = game.places(&store)?.places.remove(0);
-//! let reader = game.open(&store, &place)?;
-//! let entry = reader.entries(1..=1)?.next().ok_or("there is no turn")??;
-//! assert_eq!((entry.kind.as_str(), entry.text.as_str()), ("user", "You go."));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! shows them in the types of [`view`](crate::view). A new layout is a crate that has one, and a line in the
+//! registry of `everturn-maintenance`.
 
 mod error;
 
@@ -33,24 +11,22 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::archive::Progress;
 use crate::belongings::Belongings;
-use crate::disk::Kind;
-use crate::finding::{Code, Finding};
-use crate::names::{FilePath, Name};
-use crate::overlay::Changes;
 use crate::repairs::{Mended, Repair};
-use crate::store::Store;
-use crate::tree::Tree;
 use crate::view::{
     Branch, Change, Counts, Entry, Evidence, Exported, Forking, Mark, New, NewMark, Place, Places,
     Revision, Staged, State, Strand, Summary, Trashed, Usage, Written,
 };
+use everturn_archive::Progress;
+use everturn_json::finding::{Code, Finding};
+use everturn_json::names::{FilePath, Name};
+use everturn_store::Store;
+use everturn_store::disk::Kind;
+use everturn_store::overlay::Changes;
+use everturn_value::tree::Tree;
 
 pub use error::LayoutError;
-pub(crate) use error::chain;
-
-pub use crate::registry::{ALL, FOREIGN, find};
+pub use error::chain;
 
 /// One kind of session on the disk.
 pub trait Layout: Send + Sync {
@@ -501,7 +477,7 @@ pub trait Stream {
 }
 
 /// The changes of a session whose records are only ever added.
-pub(crate) struct NoChanges;
+pub struct NoChanges;
 
 impl Stream for NoChanges {
     type Item = Change;

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::document::{Document, Segment, Style};
-use crate::finding::{Code, Finding};
 use crate::layout::LayoutError;
-use crate::names::{FilePath, Name};
-use crate::store::{Expect, Fingerprint, Secrecy, Step, Store, StoreError};
 use crate::view::{Mark, MarkKind, NewMark};
+use everturn_json::finding::{Code, Finding};
+use everturn_json::names::{FilePath, Name};
+use everturn_store::{Expect, Fingerprint, Secrecy, Step, Store, StoreError};
+use everturn_value::document::{Document, Segment, Style};
 
 /// The name of the document.
-pub(crate) const FILE: &str = "everturn.marks.json";
+pub const FILE: &str = "everturn.marks.json";
 
 /// The member of the document that has the marks.
 const MARKS: Segment<'static> = Segment::Key("marks");
@@ -25,12 +25,12 @@ const MARKS: Segment<'static> = Segment::Key("marks");
 const LONGEST: usize = 10_000;
 
 /// The document in a session's directory.
-pub(crate) fn file(dir: &FilePath) -> FilePath {
+pub fn file(dir: &FilePath) -> FilePath {
     Name::parse(FILE).map_or_else(|_| dir.clone(), |name| dir.join(&name))
 }
 
 /// The marks of a session, in the order of their turns.
-pub(crate) fn read(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Mark>, LayoutError> {
+pub fn read(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Mark>, LayoutError> {
     let mut marks = Marks::open(store, dir)?.list()?;
     marks.sort_by_key(|mark| mark.turn);
     Ok(marks)
@@ -38,7 +38,7 @@ pub(crate) fn read(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Mark>, 
 
 /// The document with the marks up to a turn only; nothing, if it stays as it is. A document that makes no sense
 /// stays as it is.
-pub(crate) fn cut(bytes: &[u8], turn: u64) -> Option<Vec<u8>> {
+pub fn cut(bytes: &[u8], turn: u64) -> Option<Vec<u8>> {
     let mut document = Document::parse_like(bytes, &Style::PRETTY_RAW_LINE).ok()?;
     let list = document.value(&[MARKS]).ok()??;
     let mut changed = false;
@@ -51,7 +51,7 @@ pub(crate) fn cut(bytes: &[u8], turn: u64) -> Option<Vec<u8>> {
 }
 
 /// As [`cut`], for the document of a session, if it has one.
-pub(crate) fn left(
+pub fn left(
     store: &Arc<dyn Store>,
     dir: &FilePath,
     turn: u64,
@@ -64,7 +64,7 @@ pub(crate) fn left(
 }
 
 /// What is wrong with the marks of a session whose last turn is `last`.
-pub(crate) fn findings(
+pub fn findings(
     store: &Arc<dyn Store>,
     dir: &FilePath,
     last: u64,
@@ -99,20 +99,21 @@ pub(crate) fn findings(
 }
 
 /// A document with these marks.
-pub(crate) fn document(marks: &[Value]) -> Result<Vec<u8>, crate::document::EditError> {
+pub fn document(marks: &[Value]) -> Result<Vec<u8>, everturn_value::document::EditError> {
     let document = Document::new(&json!({"marks": marks}), Style::PRETTY_RAW_LINE)?;
     Ok(document.into_bytes())
 }
 
 /// The document, as it is and as it will be.
-pub(crate) struct Marks {
+pub struct Marks {
     file: FilePath,
     document: Document,
     expect: Expect,
 }
 
 impl Marks {
-    pub(crate) fn open(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Marks, LayoutError> {
+    /// Opens the marks of the session in `dir`; there may be none yet.
+    pub fn open(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Marks, LayoutError> {
         let file = file(dir);
         let damaged =
             |reason: &dyn std::fmt::Display| LayoutError::damaged(format!("{file}: {reason}"));
@@ -150,7 +151,7 @@ impl Marks {
     }
 
     /// A mark in a session whose last turn is `last`, and the step that makes it.
-    pub(crate) fn add(
+    pub fn add(
         mut self,
         new: &NewMark,
         last: u64,
@@ -194,7 +195,7 @@ impl Marks {
     }
 
     /// The mark that has this id, and the step that removes it.
-    pub(crate) fn remove(mut self, id: &str) -> Result<(Mark, Step), LayoutError> {
+    pub fn remove(mut self, id: &str) -> Result<(Mark, Step), LayoutError> {
         let marks = self.list()?;
         let found = marks.into_iter().enumerate().find(|(_, mark)| mark.id == id);
         let (index, mark) =

@@ -3,14 +3,14 @@
 //! A session that was made of one of another layout has, in each of its records, a member `everturn`. It says which
 //! entries the record stands for and what of them the record itself cannot say, so that they read as they did before.
 
-use crate::tree::{Node, Tree};
 use crate::view::{Entry, Kind};
+use everturn_value::tree::{Node, Tree};
 
 /// The member of a record that carries entries.
-pub(crate) const MEMBER: &str = "everturn";
+pub const MEMBER: &str = "everturn";
 
 /// The entries that a record carries, in their order; none, if it tells them itself.
-pub(crate) fn carried(record: &Tree) -> Vec<Tree> {
+pub fn carried(record: &Tree) -> Vec<Tree> {
     // Almost no record has the member, and looking for its name is cheaper than taking the record apart.
     if let Node::Text(text) = &record.0
         && !text.as_str().contains(MEMBER)
@@ -27,14 +27,14 @@ pub(crate) fn carried(record: &Tree) -> Vec<Tree> {
 }
 
 /// A record that carries one entry and nothing else.
-pub(crate) fn carrier(entry: &Tree) -> Tree {
+pub fn carrier(entry: &Tree) -> Tree {
     let text = format!("{{\"{MEMBER}\":{{\"entries\":[{}]}}}}", entry.to_line());
     let end = text.len();
     Tree::trusted(text.into(), 0..end)
 }
 
 /// An entry as its record tells it, with what is carried of it in place of that.
-pub(crate) fn restored(told: Entry, carried: &Tree) -> Entry {
+pub fn restored(told: Entry, carried: &Tree) -> Entry {
     let carried = carried.clone().opened();
     let text = |key: &str| carried.string_at(&[key]);
     let time = match carried.at(&["time"]) {
@@ -52,7 +52,7 @@ pub(crate) fn restored(told: Entry, carried: &Tree) -> Entry {
 }
 
 /// The one entry of a record that carries one; otherwise what the record tells.
-pub(crate) fn restored_one(told: Entry) -> Entry {
+pub fn restored_one(told: Entry) -> Entry {
     match carried(&told.raw).first() {
         Some(carried) => restored(told, carried),
         None => told,

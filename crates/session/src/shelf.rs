@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::archive::{ArchiveError, Limits, Pieces, Progress, Unpack, check, pack, verify};
-use crate::names::{FilePath, NameError, SessionId};
 use crate::staging::{BATCH_BYTES, Staging, built};
-use crate::store::{Durability, Expect, Secrecy, Step, Store, StoreError, Writer};
 use crate::trash::{TrashName, Trashed, throw_away};
+use everturn_archive::{ArchiveError, Limits, Pieces, Progress, Unpack, check, pack, verify};
+use everturn_json::names::{FilePath, NameError, SessionId};
+use everturn_store::{Durability, Expect, Secrecy, Step, Store, StoreError, Writer};
 
 /// A session that became an archive, or came out of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,20 +35,27 @@ impl Default for Archiving {
 }
 
 /// A session that is locked: its directory, its archive, and the place in the trash for the one that goes.
-pub(crate) struct Shelf<'s> {
-    pub(crate) store: &'s Arc<dyn Store>,
-    pub(crate) writer: &'s dyn Writer,
-    pub(crate) id: &'s SessionId,
-    pub(crate) dir: &'s FilePath,
-    pub(crate) file: &'s FilePath,
-    pub(crate) trash: &'s TrashName,
-    pub(crate) how: &'s Archiving,
+pub struct Shelf<'s> {
+    /// The store.
+    pub store: &'s Arc<dyn Store>,
+    /// The writer that holds the lock.
+    pub writer: &'s dyn Writer,
+    /// The session.
+    pub id: &'s SessionId,
+    /// Its directory.
+    pub dir: &'s FilePath,
+    /// Its archive.
+    pub file: &'s FilePath,
+    /// The place in the trash.
+    pub trash: &'s TrashName,
+    /// How it is packed.
+    pub how: &'s Archiving,
 }
 
 impl Shelf<'_> {
     /// Packs the directory. The archive is read back and compared before one commit stores it and moves the directory
     /// to the trash.
-    pub(crate) fn pack<E>(&self, progress: &mut dyn FnMut(Progress)) -> Result<Archived, E>
+    pub fn pack<E>(&self, progress: &mut dyn FnMut(Progress)) -> Result<Archived, E>
     where
         E: From<ArchiveError> + From<StoreError> + From<NameError>,
     {
@@ -65,7 +72,7 @@ impl Shelf<'_> {
 
     /// Unpacks the archive. All of it is checked before anything is unpacked; one commit puts the directory in its place,
     /// with what `last` makes of it, and moves the archive to the trash. Nothing, if there is not a file in it.
-    pub(crate) fn unpack<E>(
+    pub fn unpack<E>(
         &self,
         last: impl FnOnce(&FilePath) -> Result<Vec<Step>, E>,
         progress: &mut dyn FnMut(Progress),

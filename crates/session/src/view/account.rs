@@ -123,7 +123,7 @@ impl Usage {
     }
 
     /// Adds what an answer cost that has an id of its own in all sessions, unless it was added before.
-    pub(crate) fn spend_once(&mut self, id: u128, model: &str, spent: &Spent) {
+    pub fn spend_once(&mut self, id: u128, model: &str, spent: &Spent) {
         if self.answers.insert(id, (model.to_owned(), *spent)).is_none() {
             self.spend(model, spent);
         }

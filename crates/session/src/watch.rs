@@ -1,7 +1,7 @@
 //! What a check reports while it is running, and what it has looked at.
 
-use crate::finding::{Finding, Severity};
-use crate::names::FilePath;
+use everturn_json::finding::{Finding, Severity};
+use everturn_json::names::FilePath;
 
 /// Who wants to know what a check finds, while it is running.
 pub trait Watch {

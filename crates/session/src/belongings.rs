@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::disk::Kind;
-use crate::names::FilePath;
-use crate::store::{Store, StoreError, quarantine_dir, trash_dir};
 use crate::trash::{TrashName, names};
 use crate::view::Place;
+use everturn_json::names::FilePath;
+use everturn_store::disk::Kind;
+use everturn_store::{Store, StoreError, quarantine_dir, trash_dir};
 
 /// What belongs to a session, and what its one writer locks.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,32 +9,54 @@ use std::sync::Arc;
 use jiff::{Timestamp, ToSpan};
 use thiserror::Error;
 
-use crate::disk::Kind;
-use crate::names::{FilePath, Name, NameError, SessionId};
-use crate::store::{Durability, Step, Store, StoreError, trash_dir};
 use crate::view;
+use everturn_json::names::{FilePath, Name, NameError, SessionId};
+use everturn_store::disk::Kind;
+use everturn_store::{Durability, Step, Store, StoreError, trash_dir};
 
 /// How the name of something in the trash begins.
 const STAMP: &str = "%Y%m%dT%H%M%SZ";
 
 /// The paths where a session of an id may be; the layout knows them.
-pub(crate) type Homes = fn(&SessionId) -> Result<Vec<FilePath>, NameError>;
+pub type Homes = fn(&SessionId) -> Result<Vec<FilePath>, NameError>;
 
 /// Why something cannot be thrown away, taken out or removed.
 #[derive(Debug, Clone, Error)]
-pub(crate) enum TrashError {
+pub enum TrashError {
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A name cannot be used.
     #[error(transparent)]
     Name(#[from] NameError),
+    /// It is not in the trash.
     #[error("there is no {name} in the trash")]
-    NotInTrash { name: String },
+    NotInTrash {
+        /// What was asked for.
+        name: String,
+    },
+    /// Its place is taken.
     #[error("there is a session {id} already, in {place}")]
-    Taken { id: SessionId, place: FilePath },
+    Taken {
+        /// The session.
+        id: SessionId,
+        /// Where another one is.
+        place: FilePath,
+    },
+    /// A file cannot be read.
     #[error("{file} is damaged: {reason}")]
-    Damaged { file: FilePath, reason: String },
+    Damaged {
+        /// The file.
+        file: FilePath,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The request makes no sense.
     #[error("{what}")]
-    Refused { what: String },
+    Refused {
+        /// Why.
+        what: String,
+    },
 }
 
 /// The name of something in the trash: when it was thrown away, and which session it is.
@@ -57,7 +79,8 @@ impl TrashName {
         (parsed.to_string() == name).then_some(parsed)
     }
 
-    pub(crate) fn place(&self) -> Result<FilePath, NameError> {
+    /// Its path in the trash.
+    pub fn place(&self) -> Result<FilePath, NameError> {
         Ok(trash_dir().join(&Name::parse(&self.to_string())?))
     }
 }
@@ -79,7 +102,7 @@ pub struct Trashed {
 
 impl Trashed {
     /// The same as people see it.
-    pub(crate) fn shown(self, bytes: u64) -> view::Trashed {
+    pub fn shown(self, bytes: u64) -> view::Trashed {
         let Trashed { name, path } = self;
         let (id, time) = (name.id.to_string(), name.time);
         view::Trashed { name: name.to_string(), id, path, time, bytes }
@@ -93,7 +116,7 @@ impl Trashed {
 }
 
 /// What a directory holds; one that is missing holds nothing.
-pub(crate) fn names(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, StoreError> {
+pub fn names(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, StoreError> {
     match store.list(dir) {
         Ok(listing) => Ok(listing.entries.iter().map(|entry| dir.join(&entry.name)).collect()),
         Err(StoreError::Missing { .. }) => Ok(Vec::new()),
@@ -102,14 +125,14 @@ pub(crate) fn names(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePa
 }
 
 /// Everything in the trash that has a name, whatever layout it is of.
-pub(crate) fn all_names(store: &Arc<dyn Store>) -> Result<Vec<TrashName>, StoreError> {
+pub fn all_names(store: &Arc<dyn Store>) -> Result<Vec<TrashName>, StoreError> {
     let names = names(store, &trash_dir())?;
     let parsed = names.iter().filter_map(|place| TrashName::parse(place.name()?.as_str()));
     Ok(parsed.collect())
 }
 
 /// A place in the trash that is free. Two that are thrown away in the same second get different seconds.
-pub(crate) fn free_place(
+pub fn free_place(
     store: &Arc<dyn Store>,
     id: &SessionId,
     now: Timestamp,
@@ -123,7 +146,7 @@ pub(crate) fn free_place(
 }
 
 /// The step that throws away what is at `path`, and what it becomes there.
-pub(crate) fn throw_away(place: &TrashName, path: &FilePath) -> Result<(Trashed, Step), NameError> {
+pub fn throw_away(place: &TrashName, path: &FilePath) -> Result<(Trashed, Step), NameError> {
     // Read back as it was written, so that it is the same as one that is listed.
     let name = TrashName::parse(&place.to_string()).unwrap_or_else(|| place.clone());
     let trashed = Trashed { name, path: path.clone() };
@@ -132,7 +155,7 @@ pub(crate) fn throw_away(place: &TrashName, path: &FilePath) -> Result<(Trashed,
 }
 
 /// What is in the trash, oldest first.
-pub(crate) fn trashed(store: &Arc<dyn Store>, homes: Homes) -> Result<Vec<Trashed>, TrashError> {
+pub fn trashed(store: &Arc<dyn Store>, homes: Homes) -> Result<Vec<Trashed>, TrashError> {
     let mut found = Vec::new();
     for name in all_names(store)? {
         found.extend(look_into(store, &name, homes)?);
@@ -142,10 +165,7 @@ pub(crate) fn trashed(store: &Arc<dyn Store>, homes: Homes) -> Result<Vec<Trashe
 }
 
 /// What is in the trash, oldest first, as people see it.
-pub(crate) fn listed(
-    store: &Arc<dyn Store>,
-    homes: Homes,
-) -> Result<Vec<view::Trashed>, TrashError> {
+pub fn listed(store: &Arc<dyn Store>, homes: Homes) -> Result<Vec<view::Trashed>, TrashError> {
     let shown = |trashed: Trashed| -> Result<view::Trashed, TrashError> {
         let bytes = size_of(store, trashed.now_at()?)?;
         Ok(trashed.shown(bytes))
@@ -178,7 +198,7 @@ fn look_into(
 }
 
 /// Puts something back where it belongs. Its session must not exist anywhere else meanwhile.
-pub(crate) fn restore(
+pub fn restore(
     store: &Arc<dyn Store>,
     name: &TrashName,
     homes: Homes,
@@ -202,7 +222,7 @@ pub(crate) fn restore(
 }
 
 /// What is in the trash under these names, with its bytes.
-pub(crate) fn sizes(
+pub fn sizes(
     store: &Arc<dyn Store>,
     names: &[TrashName],
     homes: Homes,
@@ -218,7 +238,7 @@ pub(crate) fn sizes(
 }
 
 /// The bytes of a file, or of all files in a directory.
-pub(crate) fn size_of(store: &Arc<dyn Store>, path: FilePath) -> Result<u64, StoreError> {
+pub fn size_of(store: &Arc<dyn Store>, path: FilePath) -> Result<u64, StoreError> {
     let (mut waiting, mut bytes) = (vec![path], 0);
     while let Some(path) = waiting.pop() {
         match store.stat(&path)? {
@@ -232,7 +252,7 @@ pub(crate) fn size_of(store: &Arc<dyn Store>, path: FilePath) -> Result<u64, Sto
 
 /// Removes for good what somebody has looked at, in one commit. What has changed since then is not removed, and
 /// neither is anything else.
-pub(crate) fn purge(
+pub fn purge(
     store: &Arc<dyn Store>,
     entries: &[(Trashed, u64)],
     homes: Homes,

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use super::line_end;
-use crate::json::value_end;
-use crate::lines::{Item, Scan};
-use crate::names::FilePath;
-use crate::store::StoreError;
-use crate::tree::Tree;
+use everturn_json::json::value_end;
+use everturn_json::lines::{Item, Scan};
+use everturn_json::names::FilePath;
+use everturn_store::StoreError;
+use everturn_value::tree::Tree;
 
 /// How often all bytes may be looked through, because one brace that is not closed hides what is after it.
 const PASSES: usize = 16;
@@ -20,7 +20,7 @@ const NAMED: usize = 5;
 
 /// Finds the objects that are whole and wanted, from the outermost inwards and in their order. What is not wanted as a
 /// whole is looked into. Also says where the search was given up, if it became too long.
-pub(crate) fn pieces(
+pub fn pieces(
     bytes: &[u8],
     mut wanted: impl FnMut(Range<usize>, &Tree) -> bool,
 ) -> (Vec<Range<usize>>, Option<usize>) {
@@ -50,27 +50,27 @@ pub(crate) fn pieces(
 }
 
 /// A whole value, unless it is not UTF-8.
-pub(crate) fn tree(bytes: &[u8], span: &Range<usize>) -> Option<Tree> {
+pub fn tree(bytes: &[u8], span: &Range<usize>) -> Option<Tree> {
     let text = std::str::from_utf8(bytes.get(span.clone())?).ok()?;
     Some(Tree::known(text))
 }
 
 /// A log with one record in each line and nothing else.
-pub(crate) struct Sorted {
-    pub(crate) bytes: Vec<u8>,
+pub struct Sorted {
+    pub bytes: Vec<u8>,
     /// What is in none of the records, without white space.
     pub(crate) left_out: Vec<Range<usize>>,
 }
 
 impl Sorted {
     /// The places of what is left out, in words.
-    pub(crate) fn places(&self) -> String {
+    pub fn places(&self) -> String {
         places(&self.left_out)
     }
 }
 
 /// Places of bytes, in words; nothing, if there are none.
-pub(crate) fn places(left_out: &[Range<usize>]) -> String {
+pub fn places(left_out: &[Range<usize>]) -> String {
     if left_out.is_empty() {
         return String::new();
     }
@@ -85,7 +85,7 @@ pub(crate) fn places(left_out: &[Range<usize>]) -> String {
 }
 
 /// A part of some bytes without the white space around it; nothing, if it is only that.
-pub(crate) fn solid(bytes: &[u8], part: Range<usize>) -> Option<Range<usize>> {
+pub fn solid(bytes: &[u8], part: Range<usize>) -> Option<Range<usize>> {
     let inner = bytes.get(part.clone())?;
     let start = inner.iter().position(|byte| !byte.is_ascii_whitespace())?;
     let end = inner.iter().rposition(|byte| !byte.is_ascii_whitespace())? + 1;
@@ -129,7 +129,7 @@ fn left_out(bytes: &[u8], spans: &[Range<usize>]) -> Vec<Range<usize>> {
 }
 
 /// The wanted records of a log, each on its own line, byte for byte as they were.
-pub(crate) fn own_records(
+pub fn own_records(
     path: &FilePath,
     bytes: &[u8],
     wanted: impl Fn(&Tree) -> bool,
@@ -145,15 +145,15 @@ pub(crate) fn own_records(
 }
 
 /// What a damaged log still has.
-pub(crate) struct Salvaged {
+pub struct Salvaged {
     /// The wanted records, in their order.
-    pub(crate) texts: Vec<String>,
+    pub texts: Vec<String>,
     /// How many places have something besides.
-    pub(crate) bad: usize,
+    pub bad: usize,
 }
 
 /// The wanted records of a log as texts.
-pub(crate) fn salvage(
+pub fn salvage(
     path: &FilePath,
     bytes: &[u8],
     wanted: impl Fn(&Tree) -> bool,
@@ -165,7 +165,7 @@ pub(crate) fn salvage(
 }
 
 /// The first whole value that follows a key, wherever in damaged bytes it stands.
-pub(crate) fn value_after(bytes: &[u8], key: &str) -> Option<Tree> {
+pub fn value_after(bytes: &[u8], key: &str) -> Option<Tree> {
     let word = format!("\"{key}\"");
     let mut at = 0;
     loop {
