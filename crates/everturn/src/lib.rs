@@ -58,8 +58,6 @@ pub use everturn_value::delta;
 
 pub use everturn_prompt::tokens;
 
-use everturn_value::outline;
-
 pub use everturn_prompt::lorebook;
 
 pub use everturn_prompt::card;
@@ -136,25 +134,21 @@ use everturn_session::marks;
 
 use everturn_session::trash;
 
-use everturn_session::staging;
+pub use everturn_game as game;
 
-use everturn_session::shelf;
+pub use everturn_campaign as campaign;
 
-pub mod game;
-
-pub mod campaign;
-
-pub mod codelia;
+pub use everturn_codelia as codelia;
 
 pub use everturn_prompt::markup;
 
-pub mod chatlog;
+pub use everturn_chatlog as chatlog;
 
-pub mod chatlog_import;
+pub use everturn_chatlog::chatlog_import;
 
-pub mod linggen;
+pub use everturn_linggen as linggen;
 
-mod foreign;
+use everturn_external as foreign;
 
 mod registry;
 

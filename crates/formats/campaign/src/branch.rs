@@ -1,0 +1,223 @@
+//! Branches: a campaign that goes on from a turn of another, and a campaign that returns to a turn.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::create::claim;
+use super::draft::Draft;
+use super::error::CampaignError;
+use super::log::Change;
+use super::names::{CampaignFile, Checkpoint, campaign_dir};
+use super::session::{Campaign, read_if_there};
+use super::stored::Stored;
+use super::writer::CampaignWriter;
+use everturn_json::finding::Finding;
+use everturn_json::names::{FilePath, SessionId};
+use everturn_session::marks;
+use everturn_store::disk::Kind;
+use everturn_store::{Durability, Expect, Secrecy, Step, Store};
+use everturn_value::tree::Tree;
+
+/// What became of a branch.
+#[derive(Debug, Clone)]
+pub struct Branched {
+    /// The new campaign.
+    pub id: SessionId,
+    /// The last turn that both share.
+    pub turn: u64,
+    /// What was noticed while the state at that turn was worked out.
+    pub findings: Vec<Finding>,
+}
+
+/// Makes a campaign that goes on from a turn of another, which stays as it is.
+pub fn fork(
+    store: &Arc<dyn Store>,
+    parent: &SessionId,
+    turn: u64,
+    id: Option<&SessionId>,
+) -> Result<Branched, CampaignError> {
+    // Whoever plays the parent must not be in the middle of a turn while it is copied.
+    let lock = store.lock(&[campaign_dir(parent)])?;
+    let campaign = Campaign::open(Arc::clone(store), parent)?;
+    let cut = Cut::at(&campaign, turn)?;
+    let branched = copy(&campaign, turn, "fork", id, Some(&cut))?;
+    lock.release()?;
+    Ok(Branched { findings: cut.findings, ..branched })
+}
+
+impl CampaignWriter {
+    /// As [`fork`], for whoever plays the campaign.
+    pub fn fork(&mut self, turn: u64, id: Option<&SessionId>) -> Result<Branched, CampaignError> {
+        self.refresh()?;
+        let cut = Cut::at(&self.campaign, turn)?;
+        let branched = copy(&self.campaign, turn, "fork", id, Some(&cut))?;
+        Ok(Branched { findings: cut.findings, ..branched })
+    }
+
+    /// Returns to a turn: state and log together. Everything as it was becomes a branch first, so nothing is
+    /// lost. Returning to the last turn changes nothing but makes the branch all the same.
+    pub fn rewind(&mut self, turn: u64) -> Result<Branched, CampaignError> {
+        self.refresh()?;
+        let campaign = &self.campaign;
+        let cut = Cut::at(campaign, turn)?;
+        let branched = copy(campaign, turn, "rewind", None, None)?;
+        let steps = cut.steps(campaign)?;
+        if !steps.is_empty() {
+            self.writer.commit(steps, Durability::Synced)?;
+        }
+        let (store, id) = (Arc::clone(&campaign.store), campaign.id.clone());
+        self.campaign = Campaign::open(store, &id)?;
+        self.look()?;
+        Ok(Branched { findings: cut.findings, ..branched })
+    }
+}
+
+/// A campaign as it was at a turn.
+struct Cut {
+    turn: u64,
+    state: Tree,
+    /// How many bytes of the two logs are left.
+    log: u64,
+    changes: u64,
+    findings: Vec<Finding>,
+}
+
+impl Cut {
+    fn at(campaign: &Campaign, turn: u64) -> Result<Cut, CampaignError> {
+        let moment = campaign.state_at(turn)?;
+        let (mut log, mut changes) = (0, 0);
+        for row in campaign.rows_back()? {
+            let row = row?;
+            if row.turn <= turn {
+                log = row.offset + row.length;
+                break;
+            }
+        }
+        for change in campaign.changes_back()? {
+            let Change { turn: of, span: (offset, length), .. } = change?;
+            if of <= turn {
+                changes = offset + length;
+                break;
+            }
+        }
+        Ok(Cut { turn, state: moment.state, log, changes, findings: moment.findings })
+    }
+
+    /// The start of a log, with the end of its last line.
+    fn head(bytes: &[u8], length: u64) -> Option<Vec<u8>> {
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let head = bytes.get(..length).filter(|head| !head.is_empty())?;
+        let rest = bytes.get(length..).unwrap_or_default();
+        let end: &[u8] = if rest.starts_with(b"\r\n") { b"\r\n" } else { b"\n" };
+        Some([head, end].concat())
+    }
+
+    /// What a file of the campaign becomes; nothing, if it goes.
+    fn file(&self, name: &str, bytes: Vec<u8>) -> Option<Vec<u8>> {
+        if name == CampaignFile::Log.as_str() {
+            return Cut::head(&bytes, self.log);
+        }
+        if name == CampaignFile::Deltas.as_str() {
+            return Cut::head(&bytes, self.changes);
+        }
+        if name == marks::FILE {
+            return Some(marks::cut(&bytes, self.turn).unwrap_or(bytes));
+        }
+        Some(bytes)
+    }
+
+    /// The steps that cut a campaign back.
+    fn steps(&self, campaign: &Campaign) -> Result<Vec<Step>, CampaignError> {
+        let mut steps = Vec::new();
+        for file in [CampaignFile::Log, CampaignFile::Deltas] {
+            let path = campaign.file(file);
+            let Some(bytes) = read_if_there(&campaign.store, &path)? else { continue };
+            let length = bytes.len();
+            match self.file(file.as_str(), bytes) {
+                Some(head) if head.len() == length => {}
+                Some(head) => steps.push(replace(path, head)),
+                None => steps.push(Step::Remove { path }),
+            }
+        }
+        let marked = marks::left(&campaign.store, &campaign.dir, self.turn)?;
+        steps.extend(marked.map(|bytes| replace(marks::file(&campaign.dir), bytes)));
+        if let Some(stored) = &campaign.stored
+            && !stored.tree.is_same(&self.state)
+        {
+            let bytes = stored.with(self.state.clone()).bytes();
+            steps.push(replace(campaign.file(CampaignFile::Campaign), bytes));
+        }
+        for checkpoint in campaign.checkpoints()? {
+            if checkpoint.turn > self.turn {
+                steps.push(Step::Remove { path: checkpoint.path(&campaign.dir) });
+            }
+        }
+        Ok(steps)
+    }
+}
+
+fn replace(file: FilePath, bytes: Vec<u8>) -> Step {
+    Step::Replace { file, expect: Expect::Anything, bytes, secrecy: Secrecy::Usual }
+}
+
+/// Copies a campaign, whole or cut, under another id. That is one commit: a branch is there or it is not.
+fn copy(
+    campaign: &Campaign,
+    turn: u64,
+    kind: &str,
+    id: Option<&SessionId>,
+    cut: Option<&Cut>,
+) -> Result<Branched, CampaignError> {
+    let stored = campaign.stored.as_ref();
+    let stored = stored.ok_or_else(|| CampaignError::NoCampaign { id: campaign.id.clone() })?;
+    let (id, writer) = claim(&campaign.store, id)?;
+    let dir = campaign_dir(&id);
+    let mut steps = Vec::new();
+    for file in files_of(&campaign.store, &campaign.dir)? {
+        let Some(target) = file.moved(&campaign.dir, &dir) else { continue };
+        let inside = file.as_str().strip_prefix(campaign.dir.as_str()).unwrap_or_default();
+        let name = inside.trim_start_matches('/');
+        if name == CampaignFile::Campaign.as_str() || name == CampaignFile::Lineage.as_str() {
+            continue;
+        }
+        let checkpoint = name.strip_prefix("checkpoints/").and_then(Checkpoint::parse);
+        if cut.is_some_and(|cut| checkpoint.is_some_and(|checkpoint| checkpoint.turn > cut.turn)) {
+            continue;
+        }
+        let bytes = campaign.store.read(&file, 0..u64::MAX)?;
+        let bytes = match cut {
+            Some(cut) => cut.file(name, bytes),
+            None => Some(bytes),
+        };
+        steps.extend(bytes.map(|bytes| replace(target, bytes)));
+    }
+    let state = cut.map_or(&stored.tree, |cut| &cut.state);
+    let mut draft = Draft::new(state.clone());
+    draft.set(&["id"], id.as_str())?;
+    let document = stored.with(draft.into_parts().0);
+    steps.push(replace(CampaignFile::Campaign.in_dir(&dir), document.bytes()));
+    let lineage = json!({"parent": campaign.id.as_str(), "turn": turn, "kind": kind});
+    let lineage = Stored::new(&json!({"lineage": lineage}));
+    let lineage = lineage.map(|lineage| lineage.bytes()).unwrap_or_default();
+    steps.push(replace(CampaignFile::Lineage.in_dir(&dir), lineage));
+    writer.commit(steps, Durability::Synced)?;
+    writer.release()?;
+    Ok(Branched { id, turn, findings: Vec::new() })
+}
+
+/// Every file of a directory and the directories in it, without those that are links to elsewhere.
+fn files_of(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, CampaignError> {
+    let (mut files, mut waiting) = (Vec::new(), vec![dir.clone()]);
+    while let Some(dir) = waiting.pop() {
+        for entry in store.list(&dir)?.entries.iter().filter(|entry| !entry.linked) {
+            match entry.kind {
+                Kind::Dir => waiting.push(dir.join(&entry.name)),
+                Kind::File => files.push(dir.join(&entry.name)),
+                _ => {}
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}

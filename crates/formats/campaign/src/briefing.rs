@@ -1,0 +1,277 @@
+//! What a narrator has to know to answer a request: the state, in as many words as the settings allow, and the
+//! tools with their arguments.
+
+use serde_json::{Map, Value, json};
+
+use super::conflict::CHANGES;
+use super::generation::{Generation, Rules};
+use super::narrator::Request;
+use super::turn::looks_for_words;
+use super::view::View;
+
+/// How much of the state a narrator is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Detail {
+    /// Who acts, where, and which ways lead on.
+    Brief,
+    /// What matters for the next turn: the party, the place, the ways, the goal, and how much more there is.
+    Compressed,
+    /// The whole document.
+    Full,
+}
+
+/// A tool as it is described to a narrator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ToolNote {
+    /// Its name.
+    pub name: &'static str,
+    /// Its arguments, as a JSON object with words for values.
+    pub args: &'static str,
+    /// What it does.
+    pub does: &'static str,
+}
+
+const fn note(name: &'static str, args: &'static str, does: &'static str) -> ToolNote {
+    ToolNote { name, args, does }
+}
+
+const FIRST: &[ToolNote] = &[
+    note(
+        "move",
+        r#"{"actor_id": "who acts", "from_area_id": "where they are", "to_area_id": "an area next to it"}"#,
+        "the acting character goes to an area that is connected with theirs",
+    ),
+    HP_DELTA,
+    note(
+        "map_generate",
+        r#"{"parent_area_id": "an area that exists"}"#,
+        "makes one area next to that one; its id is told in the result",
+    ),
+];
+
+/// Maps with one-way roads grow as they do later, also by the first rules.
+const MAP_GENERATE: ToolNote = note(
+    "map_generate",
+    r#"{"parent_area_id": "an area that exists, or null", "theme": "a word or two", "constraints": {"size": "1 to 30", "seed": "any text"}}"#,
+    "makes areas below that one",
+);
+
+const HP_DELTA: ToolNote = note(
+    "hp_delta",
+    r#"{"target_character_id": "whose", "delta": "a whole number, negative for harm", "cause": "why"}"#,
+    "changes hit points; at 0 or less a character is dying",
+);
+
+const SECOND: &[ToolNote] = &[
+    note(
+        "move",
+        r#"{"actor_id": "who acts", "to_area_id": "an area that can be reached"}"#,
+        "the acting character goes there; from_area_id must not be given",
+    ),
+    note("move_options", r#"{"actor_id": "who acts"}"#, "lists where the acting character can go"),
+    HP_DELTA,
+    note(
+        "inventory_add",
+        r#"{"actor_id": "who acts", "item_id": "a short name", "quantity": "a whole number above 0"}"#,
+        "the acting character gets items",
+    ),
+    MAP_GENERATE,
+    note(
+        "world_generate",
+        r#"{"world_id": "a short name", "bind_to_campaign": "true or false"}"#,
+        "makes a world if there is none of that name",
+    ),
+    note(
+        "actor_spawn",
+        r#"{"character_id": "a name", "spawn_position": "an area that exists", "bind_to_party": "true or false"}"#,
+        "a new character appears",
+    ),
+];
+
+impl Request<'_> {
+    fn view(&self) -> View<'_> {
+        View { generation: self.generation, tree: self.campaign }
+    }
+
+    /// How much of the state the settings let a narrator see.
+    #[must_use]
+    pub fn detail(&self) -> Detail {
+        let view = self.view();
+        if view.is_on("context.compress_enabled") {
+            Detail::Compressed
+        } else if view.is_on("context.full_context_enabled") {
+            Detail::Full
+        } else {
+            Detail::Brief
+        }
+    }
+
+    /// The state, told at such a length.
+    #[must_use]
+    pub fn state(&self, detail: Detail) -> Value {
+        match detail {
+            // A document that is nested too deep for a value is told in short.
+            Detail::Full => self.campaign.to_value().unwrap_or_else(|_| self.compressed()),
+            Detail::Compressed => self.compressed(),
+            Detail::Brief => self.brief().into(),
+        }
+    }
+
+    /// The tools that the campaign allows, with the arguments that its rules ask for.
+    #[must_use]
+    pub fn tools(&self) -> Vec<ToolNote> {
+        let view = self.view();
+        let allowed = view.allowlist();
+        let notes = match view.generation.rules() {
+            Rules::First => FIRST,
+            Rules::Second => SECOND,
+        };
+        let mut notes = notes.to_vec();
+        notes.retain(|note| allowed.iter().any(|name| name == note.name));
+        if view.generation == Generation::Between {
+            for note in notes.iter_mut().filter(|note| note.name == MAP_GENERATE.name) {
+                *note = MAP_GENERATE;
+            }
+        }
+        notes
+    }
+
+    /// The words that an answer must not have, not even inside of others, unless a call of it succeeds. There
+    /// are none where words are not looked at.
+    #[must_use]
+    pub fn checked_words(&self) -> &'static [&'static str] {
+        if looks_for_words(self.view()) { CHANGES } else { &[] }
+    }
+
+    fn brief(&self) -> Map<String, Value> {
+        let view = self.view();
+        let here = view.position(self.actor);
+        let named = |area: &String| json!({"id": area, "name": view.area_name(area)});
+        let ways = here.as_deref().map(|here| view.roads(here)).unwrap_or_default();
+        let mut out = Map::new();
+        out.insert("actor".to_owned(), self.character(self.actor));
+        out.insert("area".to_owned(), here.as_ref().map(named).into());
+        out.insert("reachable".to_owned(), ways.iter().map(named).collect());
+        out
+    }
+
+    fn compressed(&self) -> Value {
+        let view = self.view();
+        let mut out = self.brief();
+        let party: Vec<Value> = view.party().iter().map(|member| self.character(member)).collect();
+        let part = |path: &[&str]| view.tree.at(path).and_then(|part| part.to_value().ok());
+        out.insert("party".to_owned(), party.into());
+        out.insert("goal".to_owned(), part(&["goal"]).into());
+        out.insert("milestone".to_owned(), part(&["milestone", "current"]).into());
+        let description = view.position(self.actor);
+        let description =
+            description.and_then(|area| part(&["map", "areas", &area, "description"]));
+        out.insert("area_description".to_owned(), description.into());
+        let counts = json!({"areas": view.areas().len(), "connections": view.connections().len()});
+        out.insert("counts".to_owned(), counts);
+        out.into()
+    }
+
+    fn character(&self, id: &str) -> Value {
+        let view = self.view();
+        let inventory = view.tree.at(&["actors", id, "inventory"]);
+        let inventory = inventory.and_then(|inventory| inventory.to_value().ok());
+        let mut out = json!({
+            "id": id,
+            "position": view.position(id),
+            "hp": view.hp(id),
+            "state": view.state(id),
+        });
+        if let (Value::Object(fields), Some(inventory)) = (&mut out, inventory) {
+            fields.insert("inventory".to_owned(), inventory);
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::{default_allowlist, known_tools};
+    use everturn_value::tree::Tree;
+
+    fn request(campaign: &Tree) -> Request<'_> {
+        Request {
+            user_input: "",
+            actor: "pc_001",
+            campaign,
+            generation: Generation::of(campaign),
+            turn: 1,
+            recent: &[],
+            retry: 0,
+            conflicts: &[],
+        }
+    }
+
+    fn first(context: &str) -> Tree {
+        let text = format!(
+            r#"{{"allowlist": ["move", "map_generate", "unknown"],
+            "selected": {{"party_character_ids": ["pc_001", "pc_002"]}},
+            "settings_snapshot": {{"context": {context}}},
+            "map": {{"areas": {{"a": {{"name": "A"}}, "b": {{"name": "B"}}}},
+                "connections": [{{"from_area_id": "a", "to_area_id": "b"}}]}},
+            "positions": {{"pc_001": "a", "pc_002": "b"}}, "hp": {{"pc_001": 3}},
+            "goal": {{"text": "g"}}}}"#
+        );
+        Tree::parse(text).unwrap()
+    }
+
+    #[test]
+    fn the_settings_say_how_much_is_told() {
+        for (context, expect) in [
+            ("{}", Detail::Full),
+            (r#"{"full_context_enabled": true}"#, Detail::Full),
+            (r#"{"full_context_enabled": false, "compress_enabled": true}"#, Detail::Compressed),
+            (r#"{"full_context_enabled": false, "compress_enabled": false}"#, Detail::Brief),
+        ] {
+            assert_eq!(request(&first(context)).detail(), expect, "{context}");
+        }
+    }
+
+    #[test]
+    fn words_are_told_where_they_are_looked_at() {
+        assert!(request(&first("{}")).checked_words().contains(&"heal"));
+        let second = Tree::parse(r#"{"actors": {}}"#).unwrap();
+        assert!(request(&second).checked_words().is_empty());
+    }
+
+    #[test]
+    fn shorter_tellings_have_what_the_next_turn_needs() {
+        let campaign = first("{}");
+        let request = request(&campaign);
+        let (actor, area) = (
+            json!({"id": "pc_001", "position": "a", "hp": 3, "state": "alive"}),
+            json!({"id": "a", "name": "A"}),
+        );
+        let brief = request.state(Detail::Brief);
+        assert_eq!(
+            brief,
+            json!({"actor": actor, "area": area, "reachable": [{"id": "b", "name": "B"}]})
+        );
+        let compressed = request.state(Detail::Compressed);
+        assert_eq!(compressed["party"].as_array().map(Vec::len), Some(2));
+        assert_eq!(compressed["counts"], json!({"areas": 2, "connections": 1}));
+        assert_eq!(compressed["goal"], json!({"text": "g"}));
+        assert_eq!(request.state(Detail::Full), campaign.to_value().unwrap());
+    }
+
+    #[test]
+    fn every_tool_is_described_by_the_rules_that_have_it() {
+        for (rules, notes) in [(Rules::First, FIRST), (Rules::Second, SECOND)] {
+            let names: Vec<&str> = notes.iter().map(|note| note.name).collect();
+            for tool in default_allowlist(rules) {
+                assert!(names.contains(&tool), "{rules:?} {tool}");
+            }
+            assert!(names.iter().all(|name| known_tools(rules).contains(name)), "{names:?}");
+            assert!(notes.iter().all(|note| Tree::parse(note.args).is_ok()));
+        }
+        let campaign = first("{}");
+        let names: Vec<&str> = request(&campaign).tools().iter().map(|note| note.name).collect();
+        assert_eq!(names, ["move", "map_generate"]);
+    }
+}

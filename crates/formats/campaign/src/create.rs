@@ -1,0 +1,209 @@
+//! New campaigns.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::error::CampaignError;
+use super::generation::{Generation, Rules};
+use super::life::archived;
+use super::names::{CampaignFile, archive_file, campaign_dir, campaign_id, campaign_number};
+use super::session::all_ids;
+use super::settings::settings;
+use super::stamp::stamp;
+use super::stored::Stored;
+use super::tools::default_allowlist;
+use super::view::{DEFAULT_HP, DEFAULT_STATE, FIRST_AREA};
+use everturn_json::names::SessionId;
+use everturn_session::trash;
+use everturn_store::{Durability, Expect, Secrecy, Step, Store, StoreError, Writer};
+
+/// How many ids are tried before somebody is told that all of them are being made.
+const CLAIMS: u64 = 64;
+
+/// What a new campaign begins with.
+#[derive(Debug, Clone)]
+pub struct NewCampaign {
+    /// Its id; the next free one, if nothing.
+    pub id: Option<SessionId>,
+    /// The ids of the party.
+    pub party: Vec<String>,
+    /// Who acts; the first of the party, if nothing.
+    pub actor: Option<String>,
+    /// The id of the world.
+    pub world: String,
+    /// The id of the map.
+    pub map: String,
+}
+
+impl Default for NewCampaign {
+    fn default() -> NewCampaign {
+        NewCampaign {
+            id: None,
+            party: vec!["pc_001".to_owned(), "pc_002".to_owned()],
+            actor: None,
+            world: "world_001".to_owned(),
+            map: "map_001".to_owned(),
+        }
+    }
+}
+
+impl NewCampaign {
+    /// The document.
+    fn document(&self, id: &SessionId, now: Timestamp) -> Result<Value, CampaignError> {
+        let actor = self.actor.as_ref().or(self.party.first()).cloned().unwrap_or_default();
+        if !self.party.contains(&actor) {
+            return Err(CampaignError::NotInParty { actor });
+        }
+        let different: std::collections::BTreeSet<&String> = self.party.iter().collect();
+        if different.len() < self.party.len() || self.party.iter().any(|id| id.trim().is_empty()) {
+            return Err(CampaignError::input("the ids of a party are different and not empty"));
+        }
+        Ok(self.skeleton(id, &stamp(now)))
+    }
+
+    /// The document, with nothing looked at.
+    pub(crate) fn skeleton(&self, id: &SessionId, created: &str) -> Value {
+        let actor = self.actor.as_ref().or(self.party.first());
+        let everybody = |value: Value| -> Map<String, Value> {
+            self.party.iter().map(|id| (id.clone(), value.clone())).collect()
+        };
+        json!({
+            "id": id.as_str(),
+            "selected": {
+                "world_id": self.world,
+                "map_id": self.map,
+                "party_character_ids": self.party,
+                "active_actor_id": actor,
+            },
+            "settings_snapshot": default_settings(Rules::First),
+            "settings_revision": 0,
+            "allowlist": default_allowlist(Rules::First),
+            "map": starter_map(Generation::First),
+            "positions": everybody(FIRST_AREA.into()),
+            "hp": everybody(DEFAULT_HP.into()),
+            "character_states": everybody(DEFAULT_STATE.into()),
+            "goal": {"text": "Define the main objective", "status": "active"},
+            "milestone": {"current": "intro", "last_advanced_turn": 0},
+            "created_at": created,
+        })
+    }
+}
+
+/// The settings that nobody has changed.
+pub(crate) fn default_settings(rules: Rules) -> Value {
+    let mut all = json!({});
+    for setting in settings(rules) {
+        let mut place = &mut all;
+        for level in setting.key.split('.') {
+            if !place.is_object() {
+                *place = json!({});
+            }
+            let Value::Object(fields) = place else { break };
+            place = fields.entry(level).or_insert(Value::Null);
+        }
+        *place = setting.default_value();
+    }
+    all
+}
+
+/// The two rooms of a campaign that has no map.
+pub(crate) fn starter_map(generation: Generation) -> Value {
+    let area = |id: &str, name: &str, roads: &[&str]| {
+        let mut area = Map::new();
+        area.insert("id".to_owned(), id.into());
+        area.insert("name".to_owned(), name.into());
+        if matches!(generation, Generation::Second | Generation::Third) {
+            area.insert("description".to_owned(), "".into());
+        }
+        area.insert("parent_area_id".to_owned(), Value::Null);
+        if generation.has_one_way_roads() {
+            area.insert("reachable_area_ids".to_owned(), json!(roads));
+        }
+        area
+    };
+    json!({
+        "areas": {
+            "area_001": area("area_001", "Starting Area", &["area_002"]),
+            "area_002": area("area_002", "Side Room", &[]),
+        },
+        "connections": [{"from_area_id": "area_001", "to_area_id": "area_002"}],
+    })
+}
+
+/// A new character, as campaigns with `actors` have them.
+pub(crate) fn new_actor(position: &str) -> Value {
+    json!({
+        "position": position,
+        "hp": DEFAULT_HP,
+        "character_state": DEFAULT_STATE,
+        "inventory": {},
+        "meta": {},
+    })
+}
+
+/// Makes a new campaign, and tells its id.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use everturn_campaign::{Campaign, NewCampaign, create};
+/// use everturn_store::{MemoryStore, Store};
+///
+/// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+/// let id = create(&store, &NewCampaign::default(), "2026-01-14T16:05:00Z".parse()?)?;
+/// assert_eq!(id.as_str(), "camp_0001");
+/// assert_eq!(Campaign::open(store, &id)?.party()?, ["pc_001", "pc_002"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn create(
+    store: &Arc<dyn Store>,
+    new: &NewCampaign,
+    now: Timestamp,
+) -> Result<SessionId, CampaignError> {
+    let (id, writer) = claim(store, new.id.as_ref())?;
+    let stored = Stored::new(&new.document(&id, now)?)
+        .ok_or_else(|| CampaignError::input("the campaign cannot be written"))?;
+    let file = CampaignFile::Campaign.in_dir(&campaign_dir(&id));
+    let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
+    let step = Step::Replace { file, expect, bytes: stored.bytes(), secrecy };
+    writer.commit(vec![step], Durability::Synced)?;
+    writer.release()?;
+    Ok(id)
+}
+
+/// Becomes the writer of a campaign that does not exist yet: the one that is wanted, or the next free one.
+pub(crate) fn claim(
+    store: &Arc<dyn Store>,
+    wanted: Option<&SessionId>,
+) -> Result<(SessionId, Box<dyn Writer>), CampaignError> {
+    if let Some(id) = wanted {
+        let writer = store.lock(&[campaign_dir(id)])?;
+        if store.stat(&campaign_dir(id))?.is_some() || store.stat(&archive_file(id)?)?.is_some() {
+            return Err(CampaignError::Taken { id: id.clone() });
+        }
+        return Ok((id.clone(), writer));
+    }
+    // One that is packed away or in the trash may come back, and wants its id then.
+    let resting = trash::all_names(store)?.into_iter().map(|name| name.id);
+    let resting = resting.chain(archived(store)?);
+    let taken: Vec<SessionId> = all_ids(store)?.into_iter().chain(resting).collect();
+    let highest = taken.iter().filter_map(|id| campaign_number(id.as_str())).max().unwrap_or(0);
+    let mut busy = None;
+    for step in 1..=CLAIMS {
+        let id = SessionId::parse(&campaign_id(highest.saturating_add(step)))?;
+        match store.lock(&[campaign_dir(&id)]) {
+            // Somebody else is about to make the same one.
+            Err(error @ StoreError::Busy { .. }) => busy = Some(error),
+            Err(error) => return Err(error.into()),
+            Ok(writer) => {
+                if store.stat(&campaign_dir(&id))?.is_none() {
+                    return Ok((id, writer));
+                }
+            }
+        }
+    }
+    let nothing_free = || CampaignError::input("no free id was found for a new campaign");
+    Err(busy.map_or_else(nothing_free, CampaignError::from))
+}

@@ -1,0 +1,193 @@
+//! A document that is being changed: every change is kept as a delta, and can be taken back.
+
+use serde::Serialize;
+
+use super::generation::Generation;
+use super::view::{DEFAULT_HP, DEFAULT_STATE, FIRST_AREA, Fact, View};
+use everturn_json::names::SessionId;
+use everturn_value::delta::{Delta, DeltaError, Path, Spelling};
+use everturn_value::tree::{Kind, Tree};
+
+/// A document with the changes made so far.
+#[derive(Debug, Clone)]
+pub(crate) struct Draft {
+    generation: Generation,
+    tree: Tree,
+    deltas: Vec<Delta>,
+    /// Worlds that a turn has made, which are files of their own.
+    worlds: Vec<(SessionId, Tree)>,
+}
+
+/// How far a draft was, to come back to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mark {
+    deltas: usize,
+    worlds: usize,
+}
+
+/// A value as a tree. What is given are strings, numbers and maps of them, which can always be written.
+pub(crate) fn tree_of<T: Serialize + ?Sized>(value: &T) -> Tree {
+    Tree::from_value(value).unwrap_or_else(|_| Tree::null())
+}
+
+fn path<S: AsRef<str>>(segments: &[S]) -> Path {
+    Path::array(segments.iter().map(AsRef::as_ref)).spelled(Spelling::Dotted)
+}
+
+impl Draft {
+    pub(crate) fn new(tree: Tree) -> Draft {
+        let generation = Generation::of(&tree);
+        Draft { generation, tree, deltas: Vec::new(), worlds: Vec::new() }
+    }
+
+    pub(crate) fn view(&self) -> View<'_> {
+        View { generation: self.generation, tree: &self.tree }
+    }
+
+    pub(crate) fn has_changed(&self) -> bool {
+        !self.deltas.is_empty()
+    }
+
+    /// The document and the changes that led to it.
+    pub(crate) fn into_parts(self) -> (Tree, Vec<Delta>, Vec<(SessionId, Tree)>) {
+        (self.tree, self.deltas, self.worlds)
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { deltas: self.deltas.len(), worlds: self.worlds.len() }
+    }
+
+    /// Takes back what came after `mark`.
+    pub(crate) fn take_back(&mut self, mark: Mark) -> Result<(), DeltaError> {
+        self.worlds.truncate(mark.worlds);
+        while self.deltas.len() > mark.deltas {
+            let Some(delta) = self.deltas.pop() else { return Ok(()) };
+            delta.inverse()?.apply(&mut self.tree)?;
+        }
+        Ok(())
+    }
+
+    /// Carries out a change.
+    pub(crate) fn apply(&mut self, mut delta: Delta) -> Result<(), DeltaError> {
+        delta.apply_in_place(&mut self.tree)?;
+        self.deltas.push(delta);
+        Ok(())
+    }
+
+    /// Puts a value somewhere, if it is not there already.
+    pub(crate) fn set<S: AsRef<str>, T: Serialize + ?Sized>(
+        &mut self,
+        segments: &[S],
+        value: &T,
+    ) -> Result<(), DeltaError> {
+        let value = tree_of(value);
+        if self.tree.at(segments).is_some_and(|known| known.is_same(&value)) {
+            return Ok(());
+        }
+        self.apply(Delta::set(path(segments), value))
+    }
+
+    /// Adds a value to an array.
+    pub(crate) fn push<S: AsRef<str>, T: Serialize + ?Sized>(
+        &mut self,
+        segments: &[S],
+        value: &T,
+    ) -> Result<(), DeltaError> {
+        self.apply(Delta::push(path(segments), tree_of(value)))
+    }
+
+    /// A world that the turn makes, if it has made one of that name.
+    pub(crate) fn made_world(&self, id: &SessionId) -> Option<&Tree> {
+        self.worlds.iter().find(|(made, _)| made == id).map(|(_, world)| world)
+    }
+
+    pub(crate) fn make_world(&mut self, id: SessionId, world: Tree) {
+        self.worlds.push((id, world));
+    }
+
+    fn set_fact<T: Serialize + ?Sized>(
+        &mut self,
+        fact: Fact,
+        actor: &str,
+        value: &T,
+    ) -> Result<(), DeltaError> {
+        self.set(&self.view().place(fact, actor), value)
+    }
+
+    pub(crate) fn set_position(&mut self, actor: &str, area: &str) -> Result<(), DeltaError> {
+        self.set_fact(Fact::Position, actor, area)?;
+        let has_state = self.tree.at(&["state"]).is_some_and(|state| state.kind() == Kind::Object);
+        if self.generation == Generation::Between && has_state {
+            self.set(&["state", "positions", actor], area)?;
+            self.set(&["state", "positions_parent", actor], area)?;
+            self.set(&["state", "positions_child", actor], &None::<&str>)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn set_hp(&mut self, actor: &str, hp: i64) -> Result<(), DeltaError> {
+        self.set_fact(Fact::Hp, actor, &hp)
+    }
+
+    pub(crate) fn set_state(&mut self, actor: &str, state: &str) -> Result<(), DeltaError> {
+        self.set_fact(Fact::State, actor, state)
+    }
+
+    /// What a turn needs to begin: a map, and a place, health and state for everybody in the party.
+    pub(crate) fn ensure_minimum(&mut self) -> Result<(), DeltaError> {
+        if self.view().areas().is_empty() {
+            // What else the map has stays; what is no map at all is an error.
+            let map = super::starter_map(self.generation);
+            for part in ["areas", "connections"] {
+                self.set(&["map", part], &map.get(part))?;
+            }
+        }
+        let start = match self.view().has_area(FIRST_AREA) {
+            true => FIRST_AREA.to_owned(),
+            false => self.view().areas().first().map_or_else(String::new, |(id, _)| id.clone()),
+        };
+        for actor in self.view().party() {
+            let view = self.view();
+            if view.has_actors() && view.tree.at(&["actors", &actor]).is_none() {
+                self.set(&["actors", &actor], &super::new_actor(&start))?;
+                continue;
+            }
+            if view.position(&actor).is_none() {
+                self.set_position(&actor, &start)?;
+            }
+            if self.view().fact(Fact::Hp, &actor).is_none() {
+                self.set_hp(&actor, DEFAULT_HP)?;
+            }
+            if self.view().fact(Fact::State, &actor).is_none() {
+                self.set_state(&actor, DEFAULT_STATE)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_back_leaves_the_text_as_it_was() {
+        let text = r#"{"b":{"x":1},"a":[1,2],"positions":{"pc":"area_001"}}"#;
+        let mut draft = Draft::new(Tree::parse(text).unwrap());
+        let mark = draft.mark();
+        draft.set_position("pc", "area_002").unwrap();
+        draft.set(&["new", "deep"], &1).unwrap();
+        draft.push(&["a"], &3).unwrap();
+        assert!(draft.has_changed());
+        draft.take_back(mark).unwrap();
+        assert!(!draft.has_changed());
+        assert_eq!(draft.view().tree.to_line(), text);
+    }
+
+    #[test]
+    fn setting_what_is_there_changes_nothing() {
+        let mut draft = Draft::new(Tree::parse(r#"{"hp":{"pc":10}}"#).unwrap());
+        draft.set_hp("pc", 10).unwrap();
+        assert!(!draft.has_changed());
+    }
+}

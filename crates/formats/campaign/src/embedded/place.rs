@@ -1,0 +1,183 @@
+//! What a place is like: it follows from the seed and the place, and so is the same whenever one comes back.
+
+use super::dice::Dice;
+use super::words::dwellers::{FOES, FRIENDS, Foe, Friend, QUESTS};
+use super::words::places::{HALL, KINDS, Kind, NAMES};
+use crate::conflict::is_harmless;
+use crate::view::View;
+
+/// A place with its character.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) area: String,
+    /// What it is called, as part of a sentence.
+    pub(super) name: String,
+    /// What the campaign itself says of it, if it says anything.
+    pub(super) description: Option<String>,
+    kind: &'static Kind,
+    pub(super) item: &'static str,
+    pub(super) find: Find,
+    pub(super) dweller: Dweller,
+    dice: Dice,
+}
+
+/// Who is in a place.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Dweller {
+    Nobody,
+    Friend(&'static Friend),
+    /// Somebody to fight, and how many blows it takes.
+    Foe(&'static Foe, usize),
+}
+
+/// What a search brings up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Find {
+    Nothing,
+    Thing(&'static str),
+    /// Something that mends, by so many hit points.
+    Herbs(i64),
+    Trap(i64),
+    /// What the party is looking for.
+    Quest(&'static str),
+}
+
+/// Names that only say that there is a place. They stand in the campaigns that the program makes.
+fn is_generic(name: &str) -> bool {
+    let name = name.trim().to_lowercase();
+    let number = name.strip_prefix("generated area");
+    let is_number = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || c == ' ');
+    matches!(name.as_str(), "" | "starting area" | "side room" | "generated entry")
+        || number.is_some_and(is_number)
+}
+
+/// How long a quoted name may be.
+const NAME_LENGTH: usize = 60;
+
+/// A text of the campaign that may stand in an answer; nothing, if it could be taken for a claim.
+pub(super) fn quotable(text: &str) -> Option<String> {
+    let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    (!text.is_empty() && is_harmless(&text)).then_some(text)
+}
+
+fn short(text: &str) -> String {
+    if text.chars().count() <= NAME_LENGTH {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(NAME_LENGTH).collect();
+    format!("{}…", start.trim_end())
+}
+
+/// The choices of a world, which are the same in all branches of a campaign.
+pub(super) fn world(view: View<'_>, seed: u64) -> Dice {
+    let said = |key: &str| view.tree.string_at(&["selected", key]).unwrap_or_default();
+    Dice::new(seed).of(&said("world_id")).of(&said("map_id"))
+}
+
+/// What kind of place one is: its name may tell.
+fn kind_of(stored: &str, dice: Dice) -> &'static Kind {
+    let words = super::intent::words(stored);
+    let is_known = |kind: &&Kind| words.iter().any(|word| kind.known_by.contains(&word.as_str()));
+    let given = KINDS.iter().find(is_known).filter(|_| !is_generic(stored));
+    given.or_else(|| dice.of("kind").among(KINDS)).unwrap_or(&HALL)
+}
+
+/// What a place is called that the campaign calls `stored`.
+pub(super) fn name_of(world: Dice, area: &str, stored: &str) -> String {
+    let dice = world.of(area).of(stored);
+    name(stored, kind_of(stored, dice), dice)
+}
+
+/// After how many others a place was made.
+fn number_of(view: View<'_>, area: &str) -> usize {
+    let areas = view.areas();
+    areas.iter().position(|(id, _)| id == area).unwrap_or(areas.len())
+}
+
+/// At this place of the map the search for what the party wants ends.
+pub(super) const LAST: usize = 4;
+
+impl Place {
+    pub(super) fn new(view: View<'_>, seed: u64, area: &str) -> Place {
+        let stored = view.area_name(area).unwrap_or_default();
+        let world = world(view, seed);
+        let dice = world.of(area).of(&stored);
+        let number = number_of(view, area);
+        let kind = kind_of(&stored, dice);
+        let description = view.tree.string_at(&["map", "areas", area, "description"]);
+        Place {
+            area: area.to_owned(),
+            name: name(&stored, kind, dice),
+            description: description.as_deref().and_then(quotable),
+            kind,
+            item: dice.of("item").pick(kind.items),
+            find: find(dice, kind, number, world),
+            dweller: dweller(dice, number),
+            dice,
+        }
+    }
+
+    /// What one sees; another thing each time.
+    pub(super) fn sight(&self, time: Dice) -> &'static str {
+        time.of(&self.area).of("sight").pick(self.kind.sights)
+    }
+
+    /// What one hears or smells.
+    pub(super) fn sense(&self, time: Dice) -> &'static str {
+        time.of(&self.area).of("sense").pick(self.kind.senses)
+    }
+
+    /// What a closer look shows: always the same.
+    pub(super) fn detail(&self) -> &'static str {
+        self.dice.of("detail").pick(self.kind.details)
+    }
+}
+
+fn name(stored: &str, kind: &Kind, dice: Dice) -> String {
+    if is_generic(stored) {
+        let (first, noun) = (dice.of("name").pick(NAMES), dice.of("noun").pick(kind.nouns));
+        return format!("the {first} {noun}");
+    }
+    let Some(stored) = quotable(stored) else {
+        return "a place whose name is worn away".to_owned();
+    };
+    let stored = short(&stored);
+    let words = super::intent::words(&stored);
+    let is_word = |word: &String| {
+        KINDS.iter().any(|kind| kind.known_by.contains(&word.as_str()))
+            || matches!(word.as_str(), "entry" | "area")
+    };
+    let has_article = words.first().is_some_and(|word| matches!(word.as_str(), "the" | "a" | "an"));
+    if !has_article && words.last().is_some_and(is_word) { format!("the {stored}") } else { stored }
+}
+
+fn dweller(dice: Dice, number: usize) -> Dweller {
+    let friend = || dice.of("friend").among(FRIENDS).map_or(Dweller::Nobody, Dweller::Friend);
+    let blows = if dice.of("blows").below(3) == 0 { 3 } else { 2 };
+    let foe = || dice.of("foe").among(FOES).map_or(Dweller::Nobody, |foe| Dweller::Foe(foe, blows));
+    // A story begins with somebody to talk to and, next door, somebody to fight.
+    match (number, dice.of("dweller").below(10)) {
+        (0, _) => friend(),
+        (1, _) | (_, 5..=8) => foe(),
+        (_, 0..=4) => friend(),
+        _ => Dweller::Nobody,
+    }
+}
+
+fn find(dice: Dice, kind: &Kind, number: usize, world: Dice) -> Find {
+    if number == LAST {
+        return Find::Quest(world.of("quest").pick(QUESTS));
+    }
+    let dice = dice.of("find");
+    match dice.below(8) {
+        0 if number > 0 => Find::Nothing,
+        1 if number > 0 => Find::Trap(dice.of("trap").roll(2)),
+        2 | 3 => Find::Herbs(dice.of("herbs").roll(3)),
+        _ => Find::Thing(dice.of("thing").pick(kind.hidden)),
+    }
+}
+
+/// What is looked for while the campaign names no goal of its own.
+pub(super) fn quest(view: View<'_>, seed: u64) -> &'static str {
+    world(view, seed).of("quest").pick(QUESTS)
+}

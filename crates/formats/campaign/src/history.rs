@@ -1,0 +1,210 @@
+//! The state at any turn, what changed between two of them, and the way back.
+
+use jiff::Timestamp;
+
+use super::dialog::{DialogType, Source};
+use super::draft::Draft;
+use super::error::CampaignError;
+use super::log::{Change, ChangeKind, TurnRow};
+use super::names::{CampaignFile, turn_id};
+use super::session::Campaign;
+use super::stamp::stamp;
+use super::summary::{characters, disagreement};
+use super::turn::Row;
+use super::view::{Fact, View};
+use super::writer::{CampaignWriter, Entry, Played};
+use everturn_json::finding::{Code, Finding};
+use everturn_value::delta::{self, Delta, DeltaError};
+use everturn_value::tree::Tree;
+
+/// The state at a turn, and what was noticed while it was worked out.
+#[derive(Debug, Clone)]
+pub struct Moment {
+    /// The turn.
+    pub turn: u64,
+    /// The document as it was when the next turn began.
+    pub state: Tree,
+    /// What was noticed.
+    pub findings: Vec<Finding>,
+}
+
+/// The way from the last turn back to another.
+struct Way {
+    /// The state as far back as the changes lead.
+    state: Tree,
+    /// The first turn after the wanted one that has no note of what it changed.
+    gap: Option<u64>,
+    /// The row of the wanted turn.
+    row: Option<TurnRow>,
+    findings: Vec<Finding>,
+}
+
+impl Campaign {
+    /// The document as it was after a turn, with what was changed before the next one began.
+    ///
+    /// It is worked out from the last turn back, by what each change noted. Rows of other programs have no
+    /// such notes. Beyond the last of those the state is put together: from the oldest one that is known,
+    /// and from what the row of the turn says about the characters. A finding says so.
+    pub fn state_at(&self, turn: u64) -> Result<Moment, CampaignError> {
+        if turn > self.turn {
+            return Err(CampaignError::NoTurn { turn, last: self.turn });
+        }
+        let Way { mut state, gap, row, mut findings } = self.way_back(turn)?;
+        if let Some(gap) = gap {
+            let reason = format!("{} does not say what it changed", turn_id(gap));
+            let Some(row) = row else { return Err(CampaignError::NoState { turn, reason }) };
+            state = overlay(state, &row.row)?;
+            let message = format!(
+                "{reason}: the state at turn {turn} is put together from its summary and a later state"
+            );
+            findings.push(self.finding(&row, Code::StateDiffers, message));
+        } else if let Some(row) = row
+            && let Some(name) = disagreement(View::new(&state), &row.row)
+        {
+            let message = format!("the changes do not lead to what the row says about {name}");
+            findings.push(self.finding(&row, Code::StateDiffers, message));
+        }
+        Ok(Moment { turn, state, findings })
+    }
+
+    fn finding(&self, row: &TurnRow, code: Code, message: String) -> Finding {
+        let file = self.file(CampaignFile::Log);
+        Finding { file, line: row.line, offset: Some(row.offset), code, message }
+    }
+
+    fn way_back(&self, turn: u64) -> Result<Way, CampaignError> {
+        let mut state = self.state()?.clone();
+        let mut wanted = Vec::new();
+        let mut found = None;
+        let mut rows = self.rows_back()?;
+        for row in &mut rows {
+            let row = row?;
+            if row.turn <= turn {
+                found = Some(row).filter(|row| row.turn == turn);
+                break;
+            }
+            wanted.push(row.turn);
+        }
+        let mut left = wanted.iter().copied().peekable();
+        let mut findings = rows.findings;
+        let mut changes = self.changes_back()?;
+        while left.peek().is_some() {
+            let Some(change) = changes.next().transpose()? else { break };
+            let matches = !change.kind.has_row() || left.peek() == Some(&change.turn);
+            if change.kind == ChangeKind::Base || change.turn <= turn || !matches {
+                break;
+            }
+            let mut before = state.clone();
+            if let Err(error) = change.take_back(&mut before) {
+                findings.push(self.bad_change(&change, &error));
+                break;
+            }
+            state = before;
+            if change.kind.has_row() {
+                left.next();
+            }
+        }
+        findings.append(&mut changes.findings);
+        Ok(Way { state, gap: left.peek().copied(), row: found, findings })
+    }
+
+    pub(crate) fn bad_change(&self, change: &Change, error: &DeltaError) -> Finding {
+        let (file, offset) = (self.file(CampaignFile::Deltas), Some(change.span.0));
+        let message = format!("a change that cannot be taken back: {error}");
+        Finding { file, line: None, offset, code: Code::BadChange, message }
+    }
+
+    /// What changed from one turn to another, by path.
+    pub fn diff(&self, from: u64, to: u64) -> Result<Vec<Delta>, CampaignError> {
+        Ok(delta::diff(&self.state_at(from)?.state, &self.state_at(to)?.state))
+    }
+}
+
+/// A state with what a row says about the characters.
+pub(crate) fn overlay(state: Tree, row: &Tree) -> Result<Tree, CampaignError> {
+    let mut draft = Draft::new(state);
+    for actor in characters(row) {
+        let said = |fact: Fact| row.at(&["state_summary", fact.names()[0], actor.as_str()]);
+        let text = |fact: Fact| said(fact).and_then(|value| value.string_at::<&str>(&[]));
+        if let Some(area) = text(Fact::Position) {
+            draft.set_position(&actor, &area)?;
+        }
+        if let Some(hp) = said(Fact::Hp).and_then(|hp| super::view::integer(&hp)) {
+            draft.set_hp(&actor, hp)?;
+        }
+        if let Some(state) = text(Fact::State) {
+            draft.set_state(&actor, &state)?;
+        }
+    }
+    let active = row.string_at(&["state_summary", "active_actor_id"]);
+    if let Some(active) = active.filter(|active| draft.view().party().contains(active)) {
+        draft.set(&["selected", "active_actor_id"], &active)?;
+    }
+    Ok(draft.into_parts().0)
+}
+
+impl CampaignWriter {
+    /// Takes back the last turns. That is a turn of its own: nothing is removed from the log. Changes of
+    /// settings and of the active actor stay.
+    pub fn undo(&mut self, turns: u64, now: Timestamp) -> Result<Played, CampaignError> {
+        self.refresh()?;
+        let last = self.turn();
+        if turns == 0 {
+            return Err(CampaignError::input("at least one turn can be taken back"));
+        }
+        let Some(target) = last.checked_sub(turns) else {
+            return Err(CampaignError::input(format!(
+                "{turns} turns cannot be taken back: there are {last}"
+            )));
+        };
+        let (deltas, findings) = self.inverses(target)?;
+        let mut draft = Draft::new(self.state()?.clone());
+        for delta in deltas {
+            draft.apply(delta)?;
+        }
+        let actor = draft.view().active_actor().unwrap_or_default();
+        let text = match turns {
+            1 => format!("Took back {}.", turn_id(last)),
+            _ => format!("Took back {} to {}.", turn_id(target + 1), turn_id(last)),
+        };
+        let row = Row {
+            turn: last.saturating_add(1),
+            time: &stamp(now),
+            user_input: &format!("undo {turns}"),
+            kind: (DialogType::ResolutionSummary, Source::Fallback),
+            text: &text,
+            calls: &[],
+            applied: &[],
+            failed: &[],
+            report: None,
+            actor: &actor,
+        };
+        let row = Some(row.to_value(draft.view()));
+        let (tree, deltas, _) = draft.into_parts();
+        let (row, more) = self.store(Entry { kind: ChangeKind::Undo, tree, deltas, row })?;
+        let findings = findings.into_iter().chain(more).collect();
+        Ok(Played { turn: self.turn(), row, findings })
+    }
+
+    /// The deltas that take the turns after `target` back, and nothing else.
+    fn inverses(&self, target: u64) -> Result<(Vec<Delta>, Vec<Finding>), CampaignError> {
+        let campaign = self.campaign();
+        if campaign.way_back(target)?.gap.is_some() {
+            let moment = campaign.state_at(target)?;
+            return Ok((delta::diff(campaign.state()?, &moment.state), moment.findings));
+        }
+        let mut deltas = Vec::new();
+        let mut changes = campaign.changes_back()?;
+        while let Some(change) = changes.next().transpose()? {
+            if change.turn <= target {
+                break;
+            }
+            if change.kind.has_row() {
+                for delta in change.deltas.iter().rev() {
+                    deltas.push(delta.inverse()?);
+                }
+            }
+        }
+        Ok((deltas, changes.findings))
+    }
+}

@@ -1,0 +1,257 @@
+//! The logs of a campaign, read forwards and backwards: rows of turns, and what each change did.
+
+use std::sync::Arc;
+
+use super::error::CampaignError;
+use super::names::turn_number;
+use everturn_json::finding::{Code, Finding};
+use everturn_json::lines::{Forward, Item, Reverse, Scan};
+use everturn_json::names::FilePath;
+use everturn_store::{Store, StoreError, StoreSource};
+use everturn_value::delta::Delta;
+use everturn_value::document::Style;
+use everturn_value::tree::{Kind, Tree};
+
+/// The field of a row or a change in which a repair says what it did.
+pub(crate) const OWN: &str = "everturn";
+
+/// A row of the turn log.
+#[derive(Debug, Clone)]
+pub struct TurnRow {
+    /// The number in its `turn_id`.
+    pub turn: u64,
+    /// The row itself.
+    pub row: Tree,
+    /// Its line, counted from 1, if the log is read from its start.
+    pub line: Option<u64>,
+    /// Its first byte.
+    pub offset: u64,
+    /// How many bytes it has.
+    pub length: u64,
+}
+
+/// What led to a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChangeKind {
+    /// The whole document before the first change that was noted.
+    Base,
+    Turn,
+    Settings,
+    Actor,
+    Undo,
+    /// What a repair found in the state that no other change tells.
+    Mended,
+}
+
+impl ChangeKind {
+    const ALL: [ChangeKind; 6] = [
+        ChangeKind::Base,
+        ChangeKind::Turn,
+        ChangeKind::Settings,
+        ChangeKind::Actor,
+        ChangeKind::Undo,
+        ChangeKind::Mended,
+    ];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            ChangeKind::Base => "base",
+            ChangeKind::Turn => "turn",
+            ChangeKind::Settings => "settings",
+            ChangeKind::Actor => "actor",
+            ChangeKind::Undo => "undo",
+            ChangeKind::Mended => "mended",
+        }
+    }
+
+    /// Whether it has a row of the turn log.
+    pub(crate) fn has_row(self) -> bool {
+        matches!(self, ChangeKind::Turn | ChangeKind::Undo)
+    }
+}
+
+/// What a change did.
+#[derive(Debug, Clone)]
+pub(crate) struct Change {
+    /// The last turn when it was done: its own, if it is one.
+    pub(crate) turn: u64,
+    /// The number in its `turn_id`, if it has one.
+    pub(crate) named: Option<u64>,
+    pub(crate) kind: ChangeKind,
+    pub(crate) deltas: Vec<Delta>,
+    /// Whether a repair has put it in the place of one that was lost.
+    pub(crate) is_lost: bool,
+    /// Where it begins and how long it is.
+    pub(crate) span: (u64, u64),
+}
+
+impl Change {
+    /// The change as a line of its file.
+    pub(crate) fn line(turn: u64, kind: ChangeKind, deltas: &[Delta]) -> String {
+        let deltas: Vec<String> = deltas.iter().map(Delta::to_line).collect();
+        let id = match turn {
+            0 => "null".to_owned(),
+            _ => format!("\"{}\"", super::names::turn_id(turn)),
+        };
+        let text = format!(
+            "{{\"turn\":{turn},\"turn_id\":{id},\"kind\":\"{}\",\"deltas\":[{}]}}",
+            kind.as_str(),
+            deltas.join(",")
+        );
+        let end = text.len();
+        let mut line = Tree::trusted(text.into(), 0..end).to_text(&Style::SPACED_ASCII);
+        line.push('\n');
+        line
+    }
+
+    /// Whether it is another copy of a change.
+    pub(crate) fn says_the_same(&self, other: &Change) -> bool {
+        self.turn == other.turn
+            && self.kind == other.kind
+            && self.deltas.len() == other.deltas.len()
+            && self.deltas.iter().zip(&other.deltas).all(|(a, b)| a.to_line() == b.to_line())
+    }
+
+    /// Takes the change back.
+    pub(crate) fn take_back(
+        &self,
+        state: &mut Tree,
+    ) -> Result<(), everturn_value::delta::DeltaError> {
+        for delta in self.deltas.iter().rev() {
+            delta.inverse()?.apply(state)?;
+        }
+        Ok(())
+    }
+}
+
+/// A record of a log, with its place.
+pub(crate) struct Place {
+    pub(crate) line: Option<u64>,
+    pub(crate) offset: u64,
+    pub(crate) length: u64,
+}
+
+/// What a log holds.
+pub(crate) trait Record: Sized {
+    fn parse(tree: Tree, place: Place) -> Result<Self, String>;
+}
+
+impl Record for TurnRow {
+    fn parse(row: Tree, place: Place) -> Result<TurnRow, String> {
+        if row.kind() != Kind::Object {
+            return Err(format!("a row is an object, not {}", row.kind()));
+        }
+        let id = row.string_at(&["turn_id"]).ok_or("it has no turn_id")?;
+        let turn = turn_number(&id).ok_or_else(|| format!("{id:?} is no turn_id"))?;
+        let Place { line, offset, length } = place;
+        Ok(TurnRow { turn, row, line, offset, length })
+    }
+}
+
+impl Record for Change {
+    fn parse(tree: Tree, place: Place) -> Result<Change, String> {
+        let turn = tree.at(&["turn"]).and_then(|turn| turn.to_line().parse().ok());
+        let turn = turn.ok_or("it has no turn")?;
+        let name = tree.string_at(&["kind"]).unwrap_or_default();
+        let kind = ChangeKind::ALL.into_iter().find(|kind| kind.as_str() == name);
+        let kind = kind.ok_or_else(|| format!("{name:?} is no kind of change"))?;
+        let deltas = tree.at(&["deltas"]).filter(|deltas| deltas.kind() == Kind::Array);
+        let deltas = deltas.ok_or("it has no deltas")?.children();
+        let deltas: Result<Vec<Delta>, String> =
+            deltas.iter().map(|(_, delta)| Delta::parse(&delta.to_line())).collect();
+        let named = tree.string_at(&["turn_id"]).and_then(|id| turn_number(&id));
+        let is_lost = tree.at(&[OWN, "lost"]).is_some();
+        let span = (place.offset, place.length);
+        Ok(Change { turn, named, kind, deltas: deltas?, is_lost, span })
+    }
+}
+
+enum Content {
+    Nothing,
+    Forward(Box<Forward<StoreSource>>),
+    Backward(Box<Reverse<StoreSource>>),
+}
+
+/// The records of a log, one after the other. What is none becomes a finding.
+pub struct Log<R> {
+    file: FilePath,
+    content: Content,
+    record: std::marker::PhantomData<R>,
+    /// What was noticed so far.
+    pub findings: Vec<Finding>,
+}
+
+/// From which end a log is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum From {
+    Start,
+    End,
+}
+
+#[expect(private_bounds, reason = "only the records of a campaign's logs are read")]
+impl<R: Record> Log<R> {
+    /// Begins to read a log. One that does not exist has no records.
+    pub(crate) fn open(
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+        from: From,
+    ) -> Result<Log<R>, CampaignError> {
+        let content = match StoreSource::open(store, file) {
+            Err(StoreError::Missing { .. }) => Content::Nothing,
+            Err(error) => return Err(error.into()),
+            Ok(source) => {
+                let scan = Scan::new(source, file.clone());
+                let failed = StoreError::io("read", file);
+                match from {
+                    From::Start => Content::Forward(Box::new(scan.forward().map_err(failed)?)),
+                    From::End => Content::Backward(Box::new(scan.reverse().map_err(failed)?)),
+                }
+            }
+        };
+        let (file, record) = (file.clone(), std::marker::PhantomData);
+        Ok(Log { file, content, record, findings: Vec::new() })
+    }
+
+    fn examine(&mut self, record: everturn_json::lines::Record) -> Option<R> {
+        let (line, offset, length) = (record.line, record.offset, record.length);
+        let parsed = match record.text {
+            everturn_json::lines::Text::Whole(text) => {
+                let end = text.len();
+                R::parse(Tree::trusted(text.into(), 0..end), Place { line, offset, length })
+            }
+            everturn_json::lines::Text::Large => Err(format!("{length} bytes are too many")),
+        };
+        match parsed {
+            Ok(row) => Some(row),
+            Err(reason) => {
+                let message = format!("a record that does not belong here: {reason}");
+                let (file, offset, code) = (self.file.clone(), Some(offset), Code::BadRecord);
+                self.findings.push(Finding { file, line, offset, code, message });
+                None
+            }
+        }
+    }
+}
+
+impl<R: Record> Iterator for Log<R> {
+    type Item = Result<R, CampaignError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let item = match &mut self.content {
+                Content::Nothing => return None,
+                Content::Forward(scan) => scan.next()?,
+                Content::Backward(scan) => scan.next()?,
+            };
+            match item {
+                Err(error) => return Some(Err(StoreError::io("read", &self.file)(error).into())),
+                Ok(Item::Finding(finding)) => self.findings.push(finding),
+                Ok(Item::Record(record)) => {
+                    if let Some(row) = self.examine(record) {
+                        return Some(Ok(row));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! A campaign that is read.
+
+use std::sync::Arc;
+
+use super::error::CampaignError;
+use super::generation::Generation;
+use super::log::{Change, From, Log, TurnRow};
+use super::names::{CampaignFile, Checkpoint, campaign_dir, campaign_number, campaigns_dir};
+use super::stored::Stored;
+use super::view::View;
+use everturn_json::finding::{Code, Finding};
+use everturn_json::names::{FilePath, SessionId};
+use everturn_session::layout::LayoutError;
+use everturn_session::marks;
+use everturn_session::view::Mark;
+use everturn_store::disk::Kind;
+pub(crate) use everturn_store::read_if_there;
+use everturn_store::{Store, StoreError};
+use everturn_value::document::ParseError;
+use everturn_value::tree::Tree;
+
+/// A campaign that is read. It never writes, and never waits for whoever does.
+pub struct Campaign {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) id: SessionId,
+    pub(crate) dir: FilePath,
+    /// Nothing, if it cannot be used.
+    pub(crate) stored: Option<Stored>,
+    pub(crate) turn: u64,
+    findings: Vec<Finding>,
+}
+
+/// Where a branch comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lineage {
+    /// The campaign it was made from.
+    pub parent: String,
+    /// The last turn that both share.
+    pub turn: u64,
+    /// `fork`, or `rewind` for turns that were left behind.
+    pub kind: String,
+}
+
+/// The ids of all campaigns of a store, in the order of their numbers. Damaged ones are among them.
+pub fn list(store: &Arc<dyn Store>) -> Result<Vec<SessionId>, CampaignError> {
+    let mut ids = Vec::new();
+    for id in all_ids(store)? {
+        let dir = campaign_dir(&id);
+        for file in [CampaignFile::Campaign, CampaignFile::Log] {
+            if store.stat(&file.in_dir(&dir))?.is_some() {
+                ids.push(id);
+                break;
+            }
+        }
+    }
+    ids.sort_by_cached_key(|id| (campaign_number(id.as_str()).unwrap_or(u64::MAX), id.to_string()));
+    Ok(ids)
+}
+
+/// Every directory that has, or could have, a campaign.
+pub(crate) fn all_ids(store: &Arc<dyn Store>) -> Result<Vec<SessionId>, CampaignError> {
+    let listing = match store.list(&campaigns_dir()) {
+        Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
+        listing => listing?,
+    };
+    let dirs = listing.entries.iter().filter(|entry| entry.kind == Kind::Dir);
+    Ok(dirs.filter_map(|entry| SessionId::parse(entry.name.as_str()).ok()).collect())
+}
+
+/// The id of the campaign in a directory, if there is one: it stands in a directory called `campaigns`.
+pub fn is_campaign_dir(
+    store: &Arc<dyn Store>,
+    dir: &FilePath,
+) -> Result<Option<SessionId>, StoreError> {
+    let above = dir.parent().and_then(|above| above.name());
+    if above != campaigns_dir().name() {
+        return Ok(None);
+    }
+    let id = dir.name().and_then(|name| SessionId::parse(name.as_str()).ok());
+    for file in [CampaignFile::Campaign, CampaignFile::Log] {
+        if store.stat(&file.in_dir(dir))?.is_some() {
+            return Ok(id);
+        }
+    }
+    Ok(None)
+}
+
+impl Campaign {
+    /// Opens a campaign. One whose document is damaged opens, too: its rows can be read, and
+    /// [`Campaign::findings`] says what is wrong.
+    pub fn open(store: Arc<dyn Store>, id: &SessionId) -> Result<Campaign, CampaignError> {
+        Campaign::open_in(store, id, campaign_dir(id))
+    }
+
+    /// Opens the campaign in a directory.
+    pub(crate) fn open_in(
+        store: Arc<dyn Store>,
+        id: &SessionId,
+        dir: FilePath,
+    ) -> Result<Campaign, CampaignError> {
+        let file = CampaignFile::Campaign.in_dir(&dir);
+        let mut findings = Vec::new();
+        let mut note = |code: Code, message: String| {
+            findings.push(Finding { file: file.clone(), line: None, offset: None, code, message });
+        };
+        let stored = match read_if_there(&store, &file)? {
+            Some(bytes) => match Stored::parse(&file, &bytes) {
+                Ok(stored) => Some(stored),
+                Err(CampaignError::Damaged { reason, .. }) => {
+                    note(code_of(&bytes), reason);
+                    None
+                }
+                Err(error) => return Err(error),
+            },
+            None if store.stat(&CampaignFile::Log.in_dir(&dir))?.is_some() => {
+                note(Code::BadDocument, "it is missing".to_owned());
+                None
+            }
+            None => return Err(CampaignError::NoCampaign { id: id.clone() }),
+        };
+        let mut campaign = Campaign { store, id: id.clone(), dir, stored, turn: 0, findings };
+        campaign.turn = campaign.last_row()?.map_or(0, |row| row.turn);
+        Ok(campaign)
+    }
+
+    /// The campaign's id: the name of its directory.
+    #[must_use]
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// Its directory, below the root.
+    #[must_use]
+    pub fn dir(&self) -> &FilePath {
+        &self.dir
+    }
+
+    /// The last turn; 0 before the first one.
+    #[must_use]
+    pub fn turn(&self) -> u64 {
+        self.turn
+    }
+
+    /// What was noticed when it was opened.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// The document, which is the state after the last turn.
+    pub fn state(&self) -> Result<&Tree, CampaignError> {
+        match (&self.stored, self.findings.first()) {
+            (Some(stored), _) => Ok(&stored.tree),
+            (None, Some(finding)) => Err(CampaignError::damaged(&finding.file, &finding.message)),
+            (None, None) => Err(CampaignError::NoCampaign { id: self.id.clone() }),
+        }
+    }
+
+    pub(crate) fn view(&self) -> Result<View<'_>, CampaignError> {
+        Ok(View::new(self.state()?))
+    }
+
+    /// Which shape it has.
+    pub fn generation(&self) -> Result<Generation, CampaignError> {
+        Ok(Generation::of(self.state()?))
+    }
+
+    /// The ids of the party.
+    pub fn party(&self) -> Result<Vec<String>, CampaignError> {
+        Ok(self.view()?.party())
+    }
+
+    /// Who acts if nobody says otherwise.
+    pub fn active_actor(&self) -> Result<Option<String>, CampaignError> {
+        Ok(self.view()?.active_actor())
+    }
+
+    /// The settings with their values, in the order of the registry.
+    pub fn settings(
+        &self,
+    ) -> Result<Vec<(&'static super::Setting, serde_json::Value)>, CampaignError> {
+        let view = self.view()?;
+        let all = super::settings(view.generation.rules());
+        Ok(all.map(|setting| (setting, view.setting(setting))).collect())
+    }
+
+    /// The rows of the log, oldest first, with what was noticed on the way in their `findings`.
+    pub fn rows(&self) -> Result<Log<TurnRow>, CampaignError> {
+        Log::open(&self.store, &self.file(CampaignFile::Log), From::Start)
+    }
+
+    /// The rows of the log, newest first. The last ones cost nothing but themselves.
+    pub fn rows_back(&self) -> Result<Log<TurnRow>, CampaignError> {
+        Log::open(&self.store, &self.file(CampaignFile::Log), From::End)
+    }
+
+    pub(crate) fn changes(&self) -> Result<Log<Change>, CampaignError> {
+        Log::open(&self.store, &self.file(CampaignFile::Deltas), From::Start)
+    }
+
+    pub(crate) fn changes_back(&self) -> Result<Log<Change>, CampaignError> {
+        Log::open(&self.store, &self.file(CampaignFile::Deltas), From::End)
+    }
+
+    /// The last row that has a number.
+    pub(crate) fn last_row(&self) -> Result<Option<TurnRow>, CampaignError> {
+        self.rows_back()?.next().transpose()
+    }
+
+    /// The marks, in the order of their turns.
+    pub fn marks(&self) -> Result<Vec<Mark>, LayoutError> {
+        marks::read(&self.store, &self.dir)
+    }
+
+    /// Where the campaign comes from, if it is a branch.
+    pub fn lineage(&self) -> Result<Option<Lineage>, CampaignError> {
+        let file = self.file(CampaignFile::Lineage);
+        let Some(bytes) = read_if_there(&self.store, &file)? else { return Ok(None) };
+        let tree = Stored::parse(&file, &bytes)?.tree;
+        let text = |key: &str| tree.string_at(&["lineage", key]);
+        let turn = tree.text_at(&["lineage", "turn"]).and_then(|turn| turn.parse().ok());
+        Ok(match (text("parent"), turn, text("kind")) {
+            (Some(parent), Some(turn), Some(kind)) => Some(Lineage { parent, turn, kind }),
+            _ => None,
+        })
+    }
+
+    /// The checkpoints, oldest first.
+    pub(crate) fn checkpoints(&self) -> Result<Vec<Checkpoint>, CampaignError> {
+        let listing = match self.store.list(&Checkpoint::dir(&self.dir)) {
+            Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
+            listing => listing?,
+        };
+        let names = listing.entries.iter();
+        let mut found: Vec<Checkpoint> =
+            names.filter_map(|entry| Checkpoint::parse(entry.name.as_str())).collect();
+        found.sort();
+        Ok(found)
+    }
+
+    pub(crate) fn file(&self, file: CampaignFile) -> FilePath {
+        file.in_dir(&self.dir)
+    }
+}
+
+/// What is wrong with a document that cannot be used.
+fn code_of(bytes: &[u8]) -> Code {
+    match everturn_value::document::Document::parse(bytes) {
+        Err(ParseError::Empty { .. }) => Code::EmptyDocument,
+        Err(ParseError::NotUtf8 { .. }) => Code::NotUtf8,
+        _ => Code::BadDocument,
+    }
+}

@@ -1,0 +1,54 @@
+//! New characters.
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::{Args, Reason, Stage, Stop, flag, text};
+use crate::view::{DEFAULT_HP, FIRST_AREA};
+use crate::{hex, new_actor};
+
+/// `actor_spawn`: a new character, in the party unless the call says otherwise.
+pub(super) fn spawn(stage: &mut Stage<'_>, args: &Args) -> Result<Value, Stop> {
+    let character = text(args, "character_id").map(str::trim).filter(|id| !id.is_empty());
+    let character = character.ok_or(Reason::InvalidArgs)?;
+    let in_party = flag(args, "bind_to_party", true)?;
+    let view = stage.draft.view();
+    let position = match args.get("spawn_position") {
+        Some(Value::String(area)) => Some(area.trim().to_owned()),
+        Some(_) => None,
+        None => {
+            let here = view.position(stage.actor).filter(|here| view.has_area(here));
+            here.or_else(|| Some(FIRST_AREA.to_owned()))
+        }
+    };
+    let position = position.filter(|area| view.has_area(area)).ok_or(Reason::InvalidArgs)?;
+    let id = free_id(stage);
+    let mut actor = new_actor(&position);
+    if let Some(meta) = actor.get_mut("meta") {
+        *meta = json!({"character_id": character});
+    }
+    stage.draft.set(&["actors", &id], &actor)?;
+    if in_party {
+        stage.draft.push(&["selected", "party_character_ids"], &id)?;
+    }
+    let active = stage.draft.view().active_actor();
+    if active.is_none_or(|active| active.trim().is_empty()) {
+        stage.draft.set(&["selected", "active_actor_id"], &id)?;
+    }
+    Ok(json!({"actor_id": id, "position": position, "hp": DEFAULT_HP, "created": true}))
+}
+
+/// An id that nobody has, which follows from the seed.
+fn free_id(stage: &Stage<'_>) -> String {
+    let mut count = 0_u64;
+    loop {
+        let sum =
+            Sha256::new().chain_update(stage.seed.to_le_bytes()).chain_update(count.to_le_bytes());
+        let digits: String = hex(&sum.finalize()).chars().take(32).collect();
+        let id = format!("actor_{digits}");
+        if stage.draft.view().tree.at(&["actors", &id]).is_none() {
+            return id;
+        }
+        count += 1;
+    }
+}

@@ -1,0 +1,406 @@
+//! A campaign that is played: every turn, and every other change, is one commit.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::draft::Draft;
+use super::error::CampaignError;
+use super::log::{Change, ChangeKind};
+use super::names::{CampaignFile, Checkpoint, campaign_dir, world_dir, world_file};
+use super::narrator::{Narrator, Output, Request};
+use super::session::{Campaign, read_if_there};
+use super::settings;
+use super::stored::Stored;
+use super::turn::{self, Told};
+use super::view::View;
+use everturn_json::finding::Finding;
+use everturn_json::names::SessionId;
+use everturn_session::layout::LayoutError;
+use everturn_session::marks::Marks;
+use everturn_session::view::{Mark, NewMark};
+use everturn_store::{
+    At, Durability, Expect, Fingerprint, Receipt, Secrecy, Step, Store, StoreError, Writer,
+};
+use everturn_value::delta::{Delta, Path};
+use everturn_value::document::{LineEnd, Style, one_line};
+use everturn_value::tree::Tree;
+
+/// How many of the last rows a narrator is shown.
+const RECENT: usize = 50;
+
+/// What a player does.
+#[derive(Debug, Clone, Copy)]
+pub struct Submission<'a> {
+    /// What the player says.
+    pub user_input: &'a str,
+    /// Who acts, if it is not the active actor.
+    pub actor: Option<&'a str>,
+    /// What ids of new actors follow from: the library has no randomness of its own.
+    pub seed: u64,
+}
+
+impl<'a> Submission<'a> {
+    /// What the active actor does.
+    #[must_use]
+    pub fn new(user_input: &'a str) -> Submission<'a> {
+        Submission { user_input, actor: None, seed: 0 }
+    }
+}
+
+/// What became of a turn.
+#[derive(Debug, Clone)]
+pub struct Played {
+    /// The number that the turn got.
+    pub turn: u64,
+    /// The row as it stands in the log.
+    pub row: Tree,
+    /// What had to be put right before it could be written.
+    pub findings: Vec<Finding>,
+}
+
+/// A campaign in the hands of its one writer.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use everturn_campaign::{CampaignWriter, NewCampaign, Output, Recorded, Submission, create};
+/// use everturn_store::{MemoryStore, Store};
+///
+/// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+/// let now = "2026-01-14T16:05:00Z".parse()?;
+/// let id = create(&store, &NewCampaign::default(), now)?;
+/// let mut campaign = CampaignWriter::open(store, &id)?;
+/// let mut narrator = Recorded::new([Output::text("A torch flares up.")]);
+/// let played = campaign.submit(&Submission::new("I light a torch."), &mut narrator, now)?;
+/// assert_eq!(played.row.string_at(&["turn_id"]).as_deref(), Some("turn_0001"));
+/// campaign.release()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct CampaignWriter {
+    pub(crate) campaign: Campaign,
+    pub(crate) writer: Box<dyn Writer>,
+    /// Where the log ends, and how its lines do.
+    log_end: u64,
+    line_end: LineEnd,
+    /// Whether there is a file of changes.
+    has_changes: bool,
+    checkpoints: Vec<Checkpoint>,
+    recent: VecDeque<Tree>,
+}
+
+/// What is to be stored.
+pub(crate) struct Entry {
+    pub(crate) kind: ChangeKind,
+    pub(crate) tree: Tree,
+    pub(crate) deltas: Vec<Delta>,
+    /// The row, if it has one: it is a turn then.
+    pub(crate) row: Option<Value>,
+}
+
+impl CampaignWriter {
+    /// Opens a campaign to play on. Fails with [`StoreError::Busy`] while somebody else does, and if it waits or is over,
+    /// see [`set_status`](super::set_status).
+    pub fn open(store: Arc<dyn Store>, id: &SessionId) -> Result<CampaignWriter, CampaignError> {
+        let writer = store.lock(&[campaign_dir(id)])?;
+        let campaign = Campaign::open(store, id)?;
+        campaign.state()?;
+        campaign.must_be_active()?;
+        let mut opened = CampaignWriter {
+            campaign,
+            writer,
+            log_end: 0,
+            line_end: LineEnd::Lf,
+            has_changes: false,
+            checkpoints: Vec::new(),
+            recent: VecDeque::new(),
+        };
+        opened.look()?;
+        Ok(opened)
+    }
+
+    /// Looks at what belongs to the document.
+    pub(crate) fn look(&mut self) -> Result<(), CampaignError> {
+        let campaign = &self.campaign;
+        let store = &campaign.store;
+        let log = campaign.file(CampaignFile::Log);
+        self.log_end = store.stat(&log)?.map_or(0, |stat| stat.len);
+        let tail = match self.log_end {
+            0 => Vec::new(),
+            end => store.read(&log, end.saturating_sub(2)..end)?,
+        };
+        self.line_end = if tail == b"\r\n" { LineEnd::CrLf } else { LineEnd::Lf };
+        self.has_changes = store.stat(&campaign.file(CampaignFile::Deltas))?.is_some();
+        self.checkpoints = campaign.checkpoints()?;
+        self.recent.clear();
+        let mut last = None;
+        for row in campaign.rows_back()?.take(RECENT) {
+            let row = row?;
+            last = last.or(Some(row.turn));
+            self.recent.push_front(row.row);
+        }
+        // A log that was not there for a moment must not make the turns begin anew.
+        match last {
+            Some(last) => self.campaign.turn = last,
+            None if campaign.turn > 0 => {
+                return Err(CampaignError::damaged(&log, "it had turns when it was first read"));
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Looks again, if another program has written meanwhile.
+    pub(crate) fn refresh(&mut self) -> Result<(), CampaignError> {
+        let campaign = &self.campaign;
+        let end =
+            campaign.store.stat(&campaign.file(CampaignFile::Log))?.map_or(0, |stat| stat.len);
+        let bytes = read_if_there(&campaign.store, &campaign.file(CampaignFile::Campaign))?;
+        let found = bytes.as_deref().map(Fingerprint::of);
+        let known = campaign.stored.as_ref().map(Stored::fingerprint);
+        if end == self.log_end && found == known {
+            return Ok(());
+        }
+        let (store, id) = (Arc::clone(&campaign.store), campaign.id.clone());
+        self.campaign = Campaign::open(store, &id)?;
+        self.campaign.state()?;
+        self.look()
+    }
+
+    /// The campaign as readers see it.
+    #[must_use]
+    pub fn campaign(&self) -> &Campaign {
+        &self.campaign
+    }
+
+    /// The last turn.
+    #[must_use]
+    pub fn turn(&self) -> u64 {
+        self.campaign.turn
+    }
+
+    /// The state after the last turn.
+    pub fn state(&self) -> Result<&Tree, CampaignError> {
+        self.campaign.state()
+    }
+
+    /// Plays a turn: the narrator is asked, at most twice again while it contradicts the state, and row and
+    /// state are stored together. When it returns an error, nothing was.
+    pub fn submit(
+        &mut self,
+        submission: &Submission<'_>,
+        narrator: &mut dyn Narrator,
+        now: Timestamp,
+    ) -> Result<Played, CampaignError> {
+        self.refresh()?;
+        let store = &self.campaign.store;
+        let worlds = |id: &SessionId| -> Result<Option<Tree>, CampaignError> {
+            let file = world_file(id);
+            let bytes = read_if_there(store, &file)?;
+            bytes.map(|bytes| Ok(Stored::parse(&file, &bytes)?.tree)).transpose()
+        };
+        let setting = turn::Setting {
+            campaign: self.campaign.state()?,
+            user_input: submission.user_input,
+            actor: submission.actor,
+            turn: self.campaign.turn.saturating_add(1),
+            recent: self.recent.make_contiguous(),
+            worlds: &worlds,
+            now,
+            seed: submission.seed,
+        };
+        let Told { draft, row } = turn::play(&setting, narrator)?;
+        let (tree, deltas, made) = draft.into_parts();
+        for (id, world) in &made {
+            self.write_world(id, world)?;
+        }
+        let (row, findings) =
+            self.store(Entry { kind: ChangeKind::Turn, tree, deltas, row: Some(row) })?;
+        Ok(Played { turn: self.campaign.turn, row, findings })
+    }
+
+    /// Writes a world, which belongs to no single campaign. If the turn that made it is then not stored, it
+    /// is an empty stage that nobody has entered.
+    fn write_world(&self, id: &SessionId, world: &Tree) -> Result<(), CampaignError> {
+        let writer = self.campaign.store.lock(&[world_dir(id)])?;
+        let bytes = world.to_text(&Style::PRETTY_ASCII).into_bytes();
+        let (file, expect, secrecy) = (world_file(id), Expect::Absent, Secrecy::Usual);
+        let step = Step::Replace { file, expect, bytes, secrecy };
+        match writer.commit(vec![step], Durability::Synced) {
+            // Another campaign was quicker; a world is the same whoever makes it.
+            Ok(_) | Err(StoreError::Taken { .. }) => Ok(writer.release()?),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What a narrator says to an input now. Nothing of it is checked, and nothing is stored.
+    pub fn glimpse(
+        &mut self,
+        user_input: &str,
+        narrator: &mut dyn Narrator,
+    ) -> Result<Output, CampaignError> {
+        self.refresh()?;
+        let mut draft = Draft::new(self.campaign.state()?.clone());
+        draft.ensure_minimum()?;
+        let view = draft.view();
+        let request = Request {
+            user_input,
+            actor: &view.active_actor().unwrap_or_default(),
+            campaign: view.tree,
+            generation: view.generation,
+            turn: self.campaign.turn,
+            recent: self.recent.make_contiguous(),
+            retry: 0,
+            conflicts: &[],
+        };
+        Ok(narrator.narrate(&request)?)
+    }
+
+    /// Changes settings: all that are given, or, if anything is wrong with one of them, none. Tells the keys
+    /// whose values are others now.
+    pub fn patch_settings(
+        &mut self,
+        changes: &[(String, Value)],
+    ) -> Result<Vec<&'static str>, CampaignError> {
+        self.refresh()?;
+        let mut draft = Draft::new(self.campaign.state()?.clone());
+        let changed = settings::patch(&mut draft, changes)?;
+        self.store_draft(ChangeKind::Settings, draft)?;
+        Ok(changed)
+    }
+
+    /// Makes somebody of the party the active actor. Tells whether that is a change.
+    pub fn select_actor(&mut self, actor: &str) -> Result<bool, CampaignError> {
+        self.refresh()?;
+        let mut draft = Draft::new(self.campaign.state()?.clone());
+        if !draft.view().party().iter().any(|member| member == actor) {
+            return Err(CampaignError::NotInParty { actor: actor.to_owned() });
+        }
+        draft.set(&["selected", "active_actor_id"], actor)?;
+        let changed = draft.has_changed();
+        self.store_draft(ChangeKind::Actor, draft)?;
+        Ok(changed)
+    }
+
+    fn store_draft(&mut self, kind: ChangeKind, draft: Draft) -> Result<(), CampaignError> {
+        if !draft.has_changed() {
+            return Ok(());
+        }
+        let (tree, deltas, _) = draft.into_parts();
+        self.store(Entry { kind, tree, deltas, row: None })?;
+        Ok(())
+    }
+
+    /// Stores a change in one commit, and tells the row as it was written.
+    pub(crate) fn store(&mut self, entry: Entry) -> Result<(Tree, Vec<Finding>), CampaignError> {
+        let Entry { kind, tree, deltas, row } = entry;
+        let campaign = &self.campaign;
+        let Some(before) = &campaign.stored else {
+            return Err(CampaignError::NoCampaign { id: campaign.id.clone() });
+        };
+        let turn = if row.is_some() { campaign.turn.saturating_add(1) } else { campaign.turn };
+        let after = if deltas.is_empty() { before.clone() } else { before.with(tree) };
+        let mut steps = Vec::new();
+        let mut line = String::new();
+        if let Some(row) = &row {
+            line = one_line(row, &Style::SPACED_ASCII).map_err(|error| {
+                CampaignError::input(format!("the row cannot be written: {error}"))
+            })?;
+            let lines = [line.as_str(), self.line_end.as_str()].concat().into_bytes();
+            let (file, at) = (campaign.file(CampaignFile::Log), At::Exactly(self.log_end));
+            steps.push(Step::Append { file, at, lines });
+        }
+        if !deltas.is_empty() {
+            let expect = Expect::Content(before.fingerprint());
+            let (file, bytes) = (campaign.file(CampaignFile::Campaign), after.bytes());
+            steps.push(Step::Replace { file, expect, bytes, secrecy: Secrecy::Usual });
+        }
+        steps.push(self.change_step(turn, kind, &deltas, before));
+        let checkpoints = match row {
+            Some(_) => self.plan_checkpoints(turn, &after, &mut steps),
+            None => self.checkpoints.clone(),
+        };
+        let receipt = self.writer.commit(steps, Durability::Synced)?;
+        self.take_over(turn, after, &line, &receipt);
+        self.checkpoints = checkpoints;
+        let end = line.len();
+        Ok((Tree::trusted(line.into(), 0..end), receipt.findings))
+    }
+
+    /// What is remembered after a commit.
+    fn take_over(&mut self, turn: u64, after: Stored, line: &str, receipt: &Receipt) {
+        self.campaign.turn = turn;
+        self.campaign.stored = Some(after);
+        self.has_changes = true;
+        if line.is_empty() {
+            return;
+        }
+        let length = (line.len() + self.line_end.as_str().len()) as u64;
+        self.log_end = receipt.appended.first().copied().unwrap_or_default() + length;
+        self.recent.push_back(Tree::known(line));
+        while self.recent.len() > RECENT {
+            self.recent.pop_front();
+        }
+    }
+
+    /// The line that says what a change did. The first one of all follows the whole document as it was.
+    fn change_step(&self, turn: u64, kind: ChangeKind, deltas: &[Delta], before: &Stored) -> Step {
+        let mut lines = String::new();
+        if !self.has_changes {
+            let base = Delta::set(Path::root(), before.tree.clone());
+            lines.push_str(&Change::line(self.campaign.turn, ChangeKind::Base, &[base]));
+        }
+        lines.push_str(&Change::line(turn, kind, deltas));
+        let (file, lines) = (self.campaign.file(CampaignFile::Deltas), lines.into_bytes());
+        Step::Append { file, at: At::End, lines }
+    }
+
+    /// Keeps a checkpoint of this turn, if any are kept, and removes those that are too many.
+    fn plan_checkpoints(
+        &self,
+        turn: u64,
+        after: &Stored,
+        steps: &mut Vec<Step>,
+    ) -> Vec<Checkpoint> {
+        let most = View::new(&after.tree).max_checkpoints();
+        let dir = &self.campaign.dir;
+        let mut kept = self.checkpoints.clone();
+        if most > 0 {
+            let checkpoint = Checkpoint { turn };
+            let (file, expect) = (checkpoint.path(dir), Expect::Anything);
+            let (bytes, secrecy) = (after.bytes(), Secrecy::Usual);
+            steps.push(Step::Replace { file, expect, bytes, secrecy });
+            kept.retain(|known| known.turn < turn);
+            kept.push(checkpoint);
+        }
+        let too_many = kept.len().saturating_sub(most);
+        for old in kept.drain(..too_many) {
+            steps.push(Step::Remove { path: old.path(dir) });
+        }
+        kept
+    }
+
+    /// Makes a mark.
+    pub fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, LayoutError> {
+        self.refresh()?;
+        let marks = Marks::open(&self.campaign.store, &self.campaign.dir)?;
+        let (mark, step) = marks.add(new, self.turn(), now)?;
+        self.writer.commit(vec![step], Durability::Synced)?;
+        Ok(mark)
+    }
+
+    /// Removes a mark by its id, and tells what it was.
+    pub fn remove_mark(&mut self, id: &str) -> Result<Mark, LayoutError> {
+        let marks = Marks::open(&self.campaign.store, &self.campaign.dir)?;
+        let (mark, step) = marks.remove(id)?;
+        self.writer.commit(vec![step], Durability::Synced)?;
+        Ok(mark)
+    }
+
+    /// Gives the campaign back.
+    pub fn release(self) -> Result<(), CampaignError> {
+        Ok(self.writer.release()?)
+    }
+}

@@ -1,0 +1,175 @@
+//! Other ways to go on: a new chat log from any message, and the way back to an earlier one.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::create::claim;
+use super::edit::apply;
+use super::error::ChatError;
+use super::fold::{BATCH_BYTES, build, put_new};
+use super::log::ChatLog;
+use super::names::{Files, document};
+use super::rewrite::Plan;
+use super::writer::ChatWriter;
+use everturn_json::names::{FilePath, SessionId};
+use everturn_store::{Store, StoreError, Writer};
+use everturn_value::delta::{Delta, Path};
+use everturn_value::tree::{Kind, Tree};
+
+/// A chat log that branched off another.
+#[derive(Debug, Clone)]
+pub struct Branched {
+    /// Its id.
+    pub id: String,
+    /// Where it is.
+    pub path: FilePath,
+    /// How many messages it has.
+    pub messages: u64,
+}
+
+/// The chat log as it was after a message: marks and references of later ones are gone.
+fn cut(log: &ChatLog, number: u64) -> Result<Plan, ChatError> {
+    let mut plan = Plan::fold(log)?;
+    plan.last = match number {
+        number if number == log.len() => log.last_place(),
+        0 => 0,
+        number => log.place_of(number)?,
+    };
+    if number == log.len() {
+        return Ok(plan);
+    }
+    let mut change = |edit: Delta| {
+        apply(&mut plan.head, &edit).map_err(|error| ChatError::damaged(log.path(), error))
+    };
+    let head = log.head();
+    let elements = |path: &[&str]| {
+        let list = head.at(path).filter(|list| list.kind() == Kind::Array);
+        list.map(|list| list.children()).unwrap_or_default()
+    };
+    // What is about a message that nobody knows stays: it was not lost here.
+    let is_later = |id: Option<String>| -> Result<bool, ChatError> {
+        let found = id.map(|id| log.find(&id)).transpose()?.flatten();
+        Ok(found.is_some_and(|found| found > number))
+    };
+    for list in ["bookmarks", "narrative_markers"] {
+        for (at, mark) in elements(&[list]).into_iter().rev() {
+            if is_later(mark.string_at(&["message_id"]))? {
+                change(Delta::delete(Path::array([list, at.as_str()])))?;
+            }
+        }
+    }
+    let included = ["context_window", "included_messages"];
+    for (at, id) in elements(&included).into_iter().rev() {
+        if is_later(id.string_at::<&str>(&[]))? {
+            let [window, list] = included;
+            change(Delta::delete(Path::array([window, list, at.as_str()])))?;
+        }
+    }
+    Ok(plan)
+}
+
+/// What the new chat log says of itself.
+fn name(
+    plan: &mut Plan,
+    log: &ChatLog,
+    branch: (&str, &str, u64),
+    now: &str,
+) -> Result<(), ChatError> {
+    let (id, kind, number) = branch;
+    let lineage = json!({"parent": log.id(), "turn": number, "kind": kind});
+    for (key, value) in [("id", json!(id)), ("lineage", lineage)] {
+        let value = Tree::from_value(&value).unwrap_or_else(|_| Tree::null());
+        let edit = Delta::set(Path::array(["metadata", key]), value);
+        apply(&mut plan.head, &edit).map_err(|error| ChatError::damaged(log.path(), error))?;
+    }
+    plan.derive(log, Some(now))
+}
+
+fn copy(
+    log: &ChatLog,
+    (id, kind, number): (&str, &str, u64),
+    files: &Files,
+    writer: &dyn Writer,
+    batch: u64,
+    now: &str,
+) -> Result<Branched, ChatError> {
+    let mut plan = cut(log, number)?;
+    name(&mut plan, log, (id, kind, number), now)?;
+    let built = build(log, &plan, files, writer, batch)?;
+    put_new(&*log.store, built, files, writer)?;
+    Ok(Branched { id: id.to_owned(), path: files.document.clone(), messages: number })
+}
+
+/// The first free id of the form `<id>-<word>-<n>`.
+fn free(
+    store: &Arc<dyn Store>,
+    first: &str,
+) -> Result<(String, Files, Box<dyn Writer>), ChatError> {
+    let mut number = 1_u64;
+    loop {
+        let id = if number == 1 { first.to_owned() } else { format!("{first}-{number}") };
+        match claim(store, &id) {
+            Ok((files, writer)) => return Ok((id, files, writer)),
+            Err(ChatError::Taken { .. } | ChatError::Store(StoreError::Busy { .. })) => number += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Makes a new chat log of the messages up to and with `number`, or of all of them. The other one stays as it is.
+pub fn fork(
+    store: &Arc<dyn Store>,
+    path: &FilePath,
+    number: Option<u64>,
+    id: Option<&str>,
+    now: Timestamp,
+) -> Result<Branched, ChatError> {
+    // Whoever writes the other one must not do so while it is copied.
+    let source = ChatWriter::open(store, path)?;
+    let log = source.log();
+    let number = number.unwrap_or_else(|| log.len());
+    if number > log.len() {
+        return Err(ChatError::NoNumber { number, last: log.len() });
+    }
+    let (id, files, writer) = match id {
+        Some(id) => {
+            if document(&SessionId::parse(id)?)? == *log.path() {
+                return Err(ChatError::Taken { id: id.to_owned(), path: log.path().clone() });
+            }
+            let (files, writer) = claim(store, id)?;
+            (id.to_owned(), files, writer)
+        }
+        None => free(store, &format!("{}-fork", log.id()))?,
+    };
+    let made = copy(log, (&id, "fork", number), &files, &*writer, BATCH_BYTES, &now.to_string())?;
+    writer.release()?;
+    source.release()?;
+    Ok(made)
+}
+
+impl ChatWriter {
+    /// Goes back to a message: text and tools together. The chat log as it was becomes a branch first, which is
+    /// returned; nothing is lost.
+    pub fn rewind(&mut self, number: u64, now: Timestamp) -> Result<Branched, ChatError> {
+        let (last, at) = (self.log.len(), now.to_string());
+        if number > last {
+            return Err(ChatError::NoNumber { number, last });
+        }
+        if number == last {
+            return Err(ChatError::input(format!("message {number} is the last one already")));
+        }
+        // What is cut must not be in a journal, which would bring it back if it came back itself.
+        self.fold()?;
+        let mut plan = cut(&self.log, number)?;
+        plan.derive(&self.log, Some(&at))?;
+        let (id, files, writer) =
+            free(&self.log.store, &format!("{}-branch-{last}", self.log.id()))?;
+        let branch = (id.as_str(), "rewind", last);
+        let made = copy(&self.log, branch, &files, &*writer, self.batch, &at)?;
+        writer.release()?;
+        self.rewrite(&plan, Vec::new())?;
+        Ok(made)
+    }
+}

@@ -1,0 +1,116 @@
+//! What became of each row.
+
+use std::collections::BTreeMap;
+
+use everturn_value::tree::Tree;
+
+/// How many rows of a table were read, and what became of them: `read = kept + repaired + set_aside`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Rows that were read.
+    pub read: u64,
+    /// Rows that are in a document as they were.
+    pub kept: u64,
+    /// Rows that are in a document, with something put right.
+    pub repaired: u64,
+    /// Rows that are in no document.
+    pub set_aside: u64,
+}
+
+/// Something that should be known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// The table; empty if it is about the whole database.
+    pub table: String,
+    /// The row, by its number in the table.
+    pub row: Option<i64>,
+    /// What there is to know.
+    pub what: String,
+}
+
+/// A row that has no place in a document.
+#[derive(Debug, Clone)]
+pub struct SetAside {
+    /// The table.
+    pub table: String,
+    /// The row, by its number in the table.
+    pub row: i64,
+    /// Why it has no place.
+    pub why: String,
+    /// The row, by the names of its columns.
+    pub content: Tree,
+}
+
+/// What became of the rows of a database.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    /// The counts, by table.
+    pub tables: BTreeMap<String, Tally>,
+    /// What should be known.
+    pub notes: Vec<Note>,
+    /// Rows that are in no document.
+    pub set_aside: Vec<SetAside>,
+    /// Messages, by id, of which the program had lost the text when it saved them.
+    pub lost: Vec<String>,
+    /// Tables that are not imported, with their number of rows.
+    pub skipped: Vec<(String, u64)>,
+}
+
+impl Report {
+    /// The counts of all tables together.
+    #[must_use]
+    pub fn total(&self) -> Tally {
+        self.tables.values().fold(Tally::default(), |sum, tally| Tally {
+            read: sum.read + tally.read,
+            kept: sum.kept + tally.kept,
+            repaired: sum.repaired + tally.repaired,
+            set_aside: sum.set_aside + tally.set_aside,
+        })
+    }
+}
+
+/// A report that is being written.
+#[derive(Default)]
+pub(super) struct Ledger(Report);
+
+impl Ledger {
+    fn tally(&mut self, table: &str) -> &mut Tally {
+        self.0.tables.entry(table.to_owned()).or_default()
+    }
+
+    pub(super) fn read(&mut self, table: &str) {
+        self.tally(table).read += 1;
+    }
+
+    /// A row has found its place; `repairs` says what had to be put right.
+    pub(super) fn placed(&mut self, table: &str, row: i64, repairs: Vec<String>) {
+        let tally = self.tally(table);
+        match repairs.is_empty() {
+            true => tally.kept += 1,
+            false => tally.repaired += 1,
+        }
+        repairs.into_iter().for_each(|what| self.note(table, Some(row), what));
+    }
+
+    pub(super) fn set_aside(&mut self, aside: SetAside) {
+        self.tally(&aside.table).set_aside += 1;
+        self.note(&aside.table, Some(aside.row), format!("set aside: {}", aside.why));
+        self.0.set_aside.push(aside);
+    }
+
+    pub(super) fn note(&mut self, table: &str, row: Option<i64>, what: String) {
+        self.0.notes.push(Note { table: table.to_owned(), row, what });
+    }
+
+    pub(super) fn lost(&mut self, message: String) {
+        self.0.lost.push(message);
+    }
+
+    pub(super) fn skipped(&mut self, table: String, rows: u64) {
+        self.0.skipped.push((table, rows));
+    }
+
+    pub(super) fn report(self) -> Report {
+        self.0
+    }
+}

@@ -1,0 +1,71 @@
+//! Bookmarks and markers.
+
+use jiff::Timestamp;
+
+use super::ledger::Ledger;
+use super::rows::Row;
+use super::value::{list, object, text};
+use everturn_value::tree::Tree;
+
+/// The kinds of markers that there are.
+const MARKERS: &[&str] = &["chapter", "scene", "event", "decision"];
+
+/// What bookmarks and markers have in common.
+struct Mark {
+    id: String,
+    name: String,
+    description: Option<String>,
+    message: String,
+    time: Timestamp,
+}
+
+impl Mark {
+    fn of(row: &mut Row, prefix: &str, start: Timestamp) -> Mark {
+        let id = row.id(prefix);
+        let name = row.needed("name", &id);
+        let description = row.text("description");
+        let message = row.needed("message_id", "");
+        let time = row.time("timestamp", start);
+        row.cells_of_session();
+        Mark { id, name, description, message, time }
+    }
+
+    fn members(&self, kind: Option<&str>) -> Vec<(&'static str, Tree)> {
+        let time = self.time.to_string();
+        let members = [
+            ("id", Some(self.id.as_str())),
+            ("type", kind),
+            ("name", Some(self.name.as_str())),
+            ("description", self.description.as_deref()),
+            ("message_id", Some(self.message.as_str())),
+            ("timestamp", Some(time.as_str())),
+        ];
+        members.into_iter().filter_map(|(key, value)| Some((key, text(value?)))).collect()
+    }
+}
+
+/// A bookmark; `states` are the tool states that belong to each bookmark.
+pub(super) fn bookmark(
+    mut row: Row,
+    start: Timestamp,
+    states: impl FnOnce(&str) -> Vec<String>,
+    ledger: &mut Ledger,
+) -> Tree {
+    let mark = Mark::of(&mut row, "bm", start);
+    let states = states(&mark.id).iter().map(|id| text(id)).collect();
+    let mut members = mark.members(None);
+    members.push(("tool_snapshot_ids", list(states)));
+    members.extend(row.placed(ledger));
+    object(members)
+}
+
+pub(super) fn marker(mut row: Row, start: Timestamp, ledger: &mut Ledger) -> Tree {
+    let kind = row.needed("type", "event");
+    if !MARKERS.contains(&kind.as_str()) {
+        ledger.note(row.table(), Some(row.number), format!("the type {kind:?} is not known"));
+    }
+    let mark = Mark::of(&mut row, "nm", start);
+    let mut members = mark.members(Some(&kind));
+    members.extend(row.placed(ledger));
+    object(members)
+}

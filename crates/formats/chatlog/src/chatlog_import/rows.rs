@@ -1,0 +1,219 @@
+//! Rows of a table, from which values are taken one after the other; what is left at the end is kept too.
+
+use indexmap::IndexMap;
+use jiff::Timestamp;
+use rusqlite::types::{Value, ValueRef};
+
+use super::database::{Database, is_damage};
+use super::error::ImportError;
+use super::ledger::{Ledger, SetAside};
+use super::value::{object, of_cell, text, time};
+use everturn_value::tree::{Kind, Tree};
+
+/// One row of a table.
+pub(super) struct Row {
+    table: &'static str,
+    /// Its number in the table, which tells the order in which rows were written.
+    pub(super) number: i64,
+    cells: IndexMap<String, Value>,
+    /// Members for what the document has no place for, or has in another shape.
+    source: Vec<(String, Tree)>,
+    repairs: Vec<String>,
+}
+
+/// All rows of a table, in the order in which they were written. A table that is not there has none, which is
+/// noted, as is where reading ends because the file is damaged.
+pub(super) fn read(
+    database: &Database,
+    table: &'static str,
+    ledger: &mut Ledger,
+) -> Result<Vec<Row>, ImportError> {
+    if database.columns(table).is_none() {
+        ledger.note(table, None, "there is no such table".to_owned());
+        return Ok(Vec::new());
+    }
+    let mut rows = Vec::new();
+    match read_into(database, table, &mut rows) {
+        Ok(()) => {}
+        Err(error) if is_damage(&error) => {
+            let what = format!("rows behind the first {} cannot be read: {error}", rows.len());
+            ledger.note(table, None, what);
+        }
+        Err(error) => return Err(database.failed(error)),
+    }
+    rows.iter().for_each(|_| ledger.read(table));
+    Ok(rows)
+}
+
+fn read_into(
+    database: &Database,
+    table: &'static str,
+    rows: &mut Vec<Row>,
+) -> rusqlite::Result<()> {
+    let query = format!("SELECT rowid, * FROM {table} ORDER BY rowid");
+    let mut statement = database.connection().prepare(&query)?;
+    let names: Vec<String> = statement.column_names().skip(1).map(str::to_owned).collect();
+    let mut found = statement.query([])?;
+    while let Some(row) = found.next()? {
+        let mut repairs = Vec::new();
+        let mut cells = IndexMap::new();
+        for (at, name) in (1..).zip(&names) {
+            cells.insert(name.clone(), cell(row.get_ref(at)?, name, &mut repairs));
+        }
+        rows.push(Row { table, number: row.get(0)?, cells, source: Vec::new(), repairs });
+    }
+    Ok(())
+}
+
+fn cell(value: ValueRef<'_>, name: &str, repairs: &mut Vec<String>) -> Value {
+    match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => Value::Integer(number),
+        ValueRef::Real(number) => Value::Real(number),
+        ValueRef::Blob(bytes) => Value::Blob(bytes.to_vec()),
+        ValueRef::Text(bytes) => {
+            let words = String::from_utf8_lossy(bytes);
+            if matches!(words, std::borrow::Cow::Owned(_)) {
+                repairs.push(format!("{name} is not UTF-8; what is not is replaced"));
+            }
+            Value::Text(words.into_owned())
+        }
+    }
+}
+
+impl Row {
+    fn take(&mut self, column: &str) -> Option<Value> {
+        self.cells.shift_remove(column).filter(|cell| *cell != Value::Null)
+    }
+
+    /// What had to be put right.
+    pub(super) fn repaired(&mut self, what: impl Into<String>) {
+        self.repairs.push(what.into());
+    }
+
+    /// Keeps a value beside the document.
+    pub(super) fn keep(&mut self, name: &str, value: Tree) {
+        self.source.push((name.to_owned(), value));
+    }
+
+    /// The text in a column, if there is one; a number is its digits.
+    pub(super) fn text(&mut self, column: &str) -> Option<String> {
+        match self.take(column)? {
+            Value::Text(words) => Some(words),
+            Value::Integer(number) => Some(number.to_string()),
+            Value::Real(number) => Some(number.to_string()),
+            Value::Blob(bytes) => match String::from_utf8(bytes) {
+                Ok(words) => Some(words),
+                Err(error) => {
+                    self.repaired(format!("{column} is bytes, not text"));
+                    self.keep(column, of_cell(&Value::Blob(error.into_bytes())));
+                    None
+                }
+            },
+            Value::Null => None,
+        }
+    }
+
+    /// The text in a column that should not be empty; `instead` stands for it if it is.
+    pub(super) fn needed(&mut self, column: &str, instead: &str) -> String {
+        self.text(column).unwrap_or_else(|| {
+            self.repaired(format!("{column} is missing"));
+            instead.to_owned()
+        })
+    }
+
+    /// The id of what is in the row.
+    pub(super) fn id(&mut self, prefix: &str) -> String {
+        let made = format!("{prefix}-row-{}", self.number);
+        match self.text("id").filter(|id| !id.is_empty()) {
+            Some(id) => id,
+            None => {
+                self.repaired(format!("id is missing; {made} stands for it"));
+                made
+            }
+        }
+    }
+
+    pub(super) fn flag(&mut self, column: &str) -> bool {
+        match self.take(column) {
+            None | Some(Value::Integer(0)) => false,
+            Some(Value::Integer(_)) => true,
+            Some(Value::Text(words)) => !matches!(words.as_str(), "" | "0" | "false"),
+            Some(_) => true,
+        }
+    }
+
+    /// The time in a column; `instead` stands for one that makes no sense, which is kept beside.
+    pub(super) fn time(&mut self, column: &str, instead: Timestamp) -> Timestamp {
+        let Some(cell) = self.take(column) else {
+            self.repaired(format!("{column} is missing"));
+            return instead;
+        };
+        time(&cell).unwrap_or_else(|| {
+            self.repaired(format!("{column} is no time"));
+            self.keep(column, of_cell(&cell));
+            instead
+        })
+    }
+
+    /// The JSON in a column. What is no JSON is kept beside, as the text it is.
+    pub(super) fn json(&mut self, column: &str) -> Option<Tree> {
+        let words = self.text(column)?;
+        match Tree::parse(words.as_str()) {
+            Ok(tree) => Some(tree),
+            Err(bad) => {
+                self.repaired(format!("{column} is not JSON: {bad}"));
+                self.keep(column, text(&words));
+                None
+            }
+        }
+    }
+
+    /// The JSON object in a column; anything else is kept beside.
+    pub(super) fn json_object(&mut self, column: &str) -> Option<Tree> {
+        let tree = self.json(column)?;
+        match tree.kind() {
+            Kind::Object => Some(tree),
+            Kind::Null => None,
+            kind => {
+                self.repaired(format!("{column} is {kind}, not an object"));
+                self.keep(column, tree);
+                None
+            }
+        }
+    }
+
+    /// The row has found its place. What nobody asked for becomes the member `source`.
+    pub(super) fn placed(mut self, ledger: &mut Ledger) -> Option<(&'static str, Tree)> {
+        let rest = self.cells.into_iter().filter(|(_, cell)| *cell != Value::Null);
+        self.source.extend(rest.map(|(name, cell)| (name, of_cell(&cell))));
+        ledger.placed(self.table, self.number, self.repairs);
+        (!self.source.is_empty()).then(|| ("source", object(self.source)))
+    }
+
+    /// The row has no place in any document.
+    pub(super) fn set_aside(self, why: impl Into<String>, ledger: &mut Ledger) {
+        let cells = self.cells.iter().map(|(name, cell)| (name.clone(), of_cell(cell)));
+        let content = object(cells.chain(self.source));
+        let Row { table, number, .. } = self;
+        ledger.set_aside(SetAside {
+            table: table.to_owned(),
+            row: number,
+            why: why.into(),
+            content,
+        });
+    }
+
+    /// The text in a column, which stays there.
+    pub(super) fn peek(&self, column: &str) -> Option<&str> {
+        match self.cells.get(column)? {
+            Value::Text(words) => Some(words),
+            _ => None,
+        }
+    }
+
+    /// The number of the row's table and place, for messages.
+    pub(super) fn table(&self) -> &'static str {
+        self.table
+    }
+}

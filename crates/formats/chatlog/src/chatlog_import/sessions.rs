@@ -1,0 +1,236 @@
+//! Sessions: each becomes one chat log, with everything that belongs to it.
+
+use std::collections::{HashMap, HashSet};
+
+use jiff::Timestamp;
+
+use super::Imported;
+use super::database::Database;
+use super::documents::Shelves;
+use super::error::ImportError;
+use super::ledger::Ledger;
+use super::marks;
+use super::messages::{self, Said};
+use super::rows::{self, Row};
+use super::states::{self, Snapshot};
+use super::value::{flag, list, number, object, text};
+use everturn_value::tree::Tree;
+
+/// Rows by the session, or by whatever else, that they belong to.
+type Grouped = HashMap<String, Vec<Row>>;
+
+/// The rows that belong to sessions.
+struct Parts {
+    messages: Grouped,
+    states: Grouped,
+    tools: Grouped,
+    bookmarks: Grouped,
+    markers: Grouped,
+    /// The tool states of bookmarks.
+    bookmarked: Grouped,
+}
+
+pub(super) fn read(
+    database: &Database,
+    shelves: &Shelves,
+    ledger: &mut Ledger,
+) -> Result<Vec<Imported>, ImportError> {
+    let sessions = rows::read(database, "chat_sessions", ledger)?;
+    let mut grouped = |table: &'static str, column: &str| -> Result<Grouped, ImportError> {
+        let rows = rows::read(database, table, ledger)?;
+        let mut groups = Grouped::new();
+        for row in rows {
+            let owner = row.peek(column).unwrap_or_default().to_owned();
+            groups.entry(owner).or_default().push(row);
+        }
+        Ok(groups)
+    };
+    let mut parts = Parts {
+        messages: grouped("chat_messages", "session_id")?,
+        states: grouped("tool_states", "session_id")?,
+        tools: grouped("session_tools", "session_id")?,
+        bookmarks: grouped("bookmarks", "session_id")?,
+        markers: grouped("narrative_markers", "session_id")?,
+        bookmarked: grouped("bookmark_tool_states", "bookmark_id")?,
+    };
+    let logs: Vec<Imported> =
+        sessions.into_iter().map(|row| log(row, &mut parts, shelves, ledger)).collect();
+    let Parts { messages, states, tools, bookmarks, markers, bookmarked } = parts;
+    for group in [messages, states, tools, bookmarks, markers] {
+        set_aside(group, "there is no session", ledger);
+    }
+    set_aside(bookmarked, "there is no bookmark", ledger);
+    Ok(logs)
+}
+
+/// Rows whose owner is not there, in the order of the table.
+fn set_aside(groups: Grouped, why: &str, ledger: &mut Ledger) {
+    let mut rows: Vec<(String, Row)> = groups
+        .into_iter()
+        .flat_map(|(owner, rows)| rows.into_iter().map(move |row| (owner.clone(), row)))
+        .collect();
+    rows.sort_by_key(|(_, row)| row.number);
+    for (owner, row) in rows {
+        row.set_aside(format!("{why} {owner:?}"), ledger);
+    }
+}
+
+fn log(mut row: Row, parts: &mut Parts, shelves: &Shelves, ledger: &mut Ledger) -> Imported {
+    let id = row.id("session");
+    let title = row.needed("title", &id);
+    let created = row.time("created_at", Timestamp::UNIX_EPOCH);
+    let modified = row.time("modified_at", created);
+    let mut of =
+        |groups: fn(&mut Parts) -> &mut Grouped| groups(parts).remove(&id).unwrap_or_default();
+    let (messages, states) = (of(|it| &mut it.messages), of(|it| &mut it.states));
+    let (bookmarks, markers) = (of(|it| &mut it.bookmarks), of(|it| &mut it.markers));
+    let tools = of(|it| &mut it.tools);
+    let said = messages::in_order(messages, created, ledger);
+    let snapshots = states::in_order(states, created, ledger);
+    let bookmarks = bookmarks.into_iter().map(|row| {
+        let bookmarked = &mut parts.bookmarked;
+        let mut noted = Vec::new();
+        let states = |id: &str| {
+            noted = bookmarked.remove(id).unwrap_or_default();
+            noted.iter().filter_map(|row| row.peek("tool_state_id")).map(str::to_owned).collect()
+        };
+        let bookmark = marks::bookmark(row, created, states, ledger);
+        noted.into_iter().for_each(|row| drop(row.placed(ledger)));
+        bookmark
+    });
+    let bookmarks: Vec<Tree> = bookmarks.collect();
+    let markers: Vec<Tree> =
+        markers.into_iter().map(|row| marks::marker(row, created, ledger)).collect();
+    report_dangling(&id, &said, &snapshots, &bookmarks, &markers, ledger);
+    let metadata = metadata(&mut row, &id, &title, created, modified);
+    let session = session(&mut row, tools, &said, created, shelves, ledger);
+    let mut members = vec![
+        ("version", text("1.0")),
+        ("type", text("chat-log")),
+        ("metadata", metadata),
+        ("session", session),
+        ("messages", list(said.into_iter().map(|said| said.message).collect())),
+        ("tool_snapshots", list(snapshots.into_iter().map(|it| it.snapshot).collect())),
+        ("bookmarks", list(bookmarks)),
+        ("narrative_markers", list(markers)),
+    ];
+    members.extend(row.placed(ledger));
+    Imported { id, title, document: object(members) }
+}
+
+fn metadata(row: &mut Row, id: &str, title: &str, created: Timestamp, modified: Timestamp) -> Tree {
+    let mut members = vec![
+        ("id", text(id)),
+        ("created", text(&created.to_string())),
+        ("modified", text(&modified.to_string())),
+        ("series", text(&row.text("series").unwrap_or_default())),
+        ("title", text(title)),
+    ];
+    if row.flag("is_favorite") {
+        members.push(("is_favorite", flag(true)));
+    }
+    if let Some(folder) = row.text("folder") {
+        members.push(("folder", text(&folder)));
+    }
+    object(members)
+}
+
+fn session(
+    row: &mut Row,
+    tools: Vec<Row>,
+    said: &[Said],
+    created: Timestamp,
+    shelves: &Shelves,
+    ledger: &mut Ledger,
+) -> Tree {
+    let start = said.first().map_or(created, |said| said.time);
+    let end = said.last().map_or(created, |said| said.time);
+    let mut members = vec![
+        ("start_time", text(&start.to_string())),
+        ("end_time", text(&end.to_string())),
+        ("duration_seconds", number(end.as_second() - start.as_second())),
+        ("message_count", number(i64::try_from(said.len()).unwrap_or(i64::MAX))),
+    ];
+    if let Some(protagonist) = row.text("protagonist_id") {
+        let card = shelves.card(&protagonist);
+        if card.is_none() {
+            let what = format!("the protagonist {protagonist:?} does not exist");
+            ledger.note(row.table(), Some(row.number), what);
+        }
+        let name = card.map_or("", |card| card.title.as_str());
+        let who = [("name", text(name)), ("character_card_id", text(&protagonist))];
+        members.push(("protagonist", object(who)));
+    }
+    if let Some(lorebook) = row.text("lorebook_id") {
+        if !shelves.has_lorebook(&lorebook) {
+            let what = format!("the lorebook {lorebook:?} does not exist");
+            ledger.note(row.table(), Some(row.number), what);
+        }
+        members.push(("lorebook_id", text(&lorebook)));
+    }
+    let tools = tools.into_iter().map(|row| session_tool(row, shelves, ledger)).collect();
+    members.push(("support_tools", list(tools)));
+    members.push(("settings", row.json_object("settings").unwrap_or_else(Tree::object)));
+    object(members)
+}
+
+fn session_tool(mut row: Row, shelves: &Shelves, ledger: &mut Ledger) -> Tree {
+    let id = row.needed("tool_id", "");
+    let tool = shelves.tool(&id);
+    if tool.is_none() {
+        ledger.note(row.table(), Some(row.number), format!("the tool {id:?} does not exist"));
+    }
+    let mut members = vec![
+        ("id", text(&id)),
+        ("name", text(tool.map_or(id.as_str(), |tool| tool.title.as_str()))),
+        ("is_active", flag(row.flag("is_active"))),
+    ];
+    members.extend(row.text("ui_position").map(|position| ("ui_position", text(&position))));
+    row.cells_of_session();
+    members.extend(row.placed(ledger));
+    object(members)
+}
+
+/// Tells of references that lead nowhere; they are kept.
+fn report_dangling(
+    session: &str,
+    said: &[Said],
+    snapshots: &[Snapshot],
+    bookmarks: &[Tree],
+    markers: &[Tree],
+    ledger: &mut Ledger,
+) {
+    let messages: HashSet<&str> = said.iter().map(|said| said.id.as_str()).collect();
+    let states: HashSet<&str> = snapshots.iter().map(|it| it.id.as_str()).collect();
+    let mut tell = |table: &str, what: String| {
+        ledger.note(table, None, format!("session {session}: {what}"));
+    };
+    for snapshot in snapshots {
+        if let Some(message) = snapshot.message.as_deref().filter(|it| !messages.contains(it)) {
+            let what = format!(
+                "tool state {} is at the message {message:?}, which does not exist",
+                snapshot.id
+            );
+            tell("tool_states", what);
+        }
+    }
+    for (table, marks) in [("bookmarks", bookmarks), ("narrative_markers", markers)] {
+        for mark in marks {
+            let id = mark.string_at(&["id"]).unwrap_or_default();
+            let message = mark.string_at(&["message_id"]).unwrap_or_default();
+            if !messages.contains(message.as_str()) {
+                tell(table, format!("{id} is at the message {message:?}, which does not exist"));
+            }
+            let noted = mark.at(&["tool_snapshot_ids"]).map(|ids| ids.children());
+            for (_, state) in noted.unwrap_or_default() {
+                let state = state.string_at::<&str>(&[]).unwrap_or_default();
+                if !states.contains(state.as_str()) {
+                    tell(
+                        table,
+                        format!("{id} refers to the tool state {state:?}, which does not exist"),
+                    );
+                }
+            }
+        }
+    }
+}

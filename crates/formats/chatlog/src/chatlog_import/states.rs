@@ -1,0 +1,117 @@
+//! States of tools: one snapshot for each, in the shape of the document, with the program's shape beside it.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+
+use super::ledger::Ledger;
+use super::rows::Row;
+use super::value::{list, object, text};
+use everturn_value::tree::{Kind, Tree};
+
+/// A snapshot with its time.
+pub(super) struct Snapshot {
+    pub(super) id: String,
+    pub(super) time: Timestamp,
+    pub(super) message: Option<String>,
+    pub(super) snapshot: Tree,
+}
+
+/// The snapshots of a session, by time, and within a second in the order in which they were written.
+pub(super) fn in_order(rows: Vec<Row>, start: Timestamp, ledger: &mut Ledger) -> Vec<Snapshot> {
+    let mut last = start;
+    let mut before: HashMap<String, Tree> = HashMap::new();
+    let mut snapshots = Vec::with_capacity(rows.len());
+    for row in rows {
+        let snapshot = snapshot(row, last, &mut before, ledger);
+        last = snapshot.time;
+        snapshots.push(snapshot);
+    }
+    snapshots.sort_by_key(|snapshot| snapshot.time.as_second());
+    snapshots
+}
+
+fn snapshot(
+    mut row: Row,
+    last: Timestamp,
+    before: &mut HashMap<String, Tree>,
+    ledger: &mut Ledger,
+) -> Snapshot {
+    let id = row.id("state");
+    let time = row.time("timestamp", last);
+    let tool = row.needed("tool_id", "");
+    let message = row.text("message_id");
+    if message.is_none() {
+        let what = format!("the message of tool state {id} was deleted");
+        ledger.note(row.table(), Some(row.number), what);
+    }
+    let (documented, values) = match row.json_object("state") {
+        Some(state) => documented_state(&mut row, state),
+        None => (object([("components", list(Vec::new()))]), Tree::object()),
+    };
+    let changes = row.json("changes");
+    let previous = before.insert(tool.clone(), values.clone());
+    let changes = documented_changes(&mut row, changes, previous.as_ref(), &values);
+    row.cells_of_session();
+    let mut members = vec![("id", text(&id)), ("timestamp", text(&time.to_string()))];
+    members.extend(message.as_deref().map(|message| ("message_id", text(message))));
+    members.extend([("tool_id", text(&tool)), ("state", documented), ("changes", changes)]);
+    members.extend(row.placed(ledger));
+    Snapshot { id, time, message, snapshot: object(members) }
+}
+
+/// The state as the document has it, and its values by component.
+fn documented_state(row: &mut Row, state: Tree) -> (Tree, Tree) {
+    let components = state.at(&["components"]).filter(|list| list.kind() == Kind::Array);
+    if let Some(components) = components {
+        let values = components.children().into_iter().filter_map(|(_, component)| {
+            Some((component.string_at(&["id"])?, component.at(&["current_value"])?))
+        });
+        let values = object(values);
+        return (state, values);
+    }
+    let components = state
+        .children()
+        .into_iter()
+        .map(|(id, value)| object([("id", text(&id)), ("current_value", value)]));
+    let documented = object([("components", list(components.collect()))]);
+    row.keep("state", state.clone());
+    (documented, state)
+}
+
+/// The changes as the document has them: a list, each with the value before and after, and its cause.
+fn documented_changes(
+    row: &mut Row,
+    changes: Option<Tree>,
+    before: Option<&Tree>,
+    after: &Tree,
+) -> Tree {
+    let Some(changes) = changes.filter(|changes| changes.kind() != Kind::Null) else {
+        return list(Vec::new());
+    };
+    match changes.kind() {
+        Kind::Array => return changes,
+        Kind::Object => {}
+        kind => {
+            row.repaired(format!("changes is {kind}, not an object"));
+            row.keep("changes", changes);
+            return list(Vec::new());
+        }
+    }
+    let documented = changes.children().into_iter().map(|(id, change)| {
+        let value = |tree: Option<&Tree>| tree.and_then(|tree| tree.at(&[&id]));
+        let previous = change.at(&["from"]).or_else(|| value(before));
+        let new =
+            change.at(&["to"]).or_else(|| value(Some(after))).or_else(|| change.at(&["value"]));
+        let members = [
+            ("component_id", Some(text(&id))),
+            ("previous_value", previous),
+            ("new_value", new),
+            ("cause", change.at(&["reason"])),
+        ];
+        object(members.into_iter().filter_map(|(key, value)| Some((key, value?))))
+    });
+    let documented = list(documented.collect());
+    row.keep("changes", changes);
+    documented
+}

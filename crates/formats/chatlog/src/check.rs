@@ -1,0 +1,321 @@
+//! What is wrong with a chat log: types, references, and values that should follow from others.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::content::{Content, Elements};
+use super::error::ChatError;
+use super::index::id_hash;
+use super::log::ChatLog;
+use super::names::{Files, chats_dir, document_named, id_of};
+use super::rewrite::duration;
+use super::shape::{HEAD, MESSAGE, SNAPSHOT, wrong};
+use super::survey::List;
+use everturn_json::finding::{Code, Finding};
+use everturn_json::names::FilePath;
+use everturn_store::{Store, StoreError};
+use everturn_value::tree::{Kind, Tree};
+
+/// How much of a file is looked at to tell what it is.
+const PEEK: u64 = 64 << 10;
+
+/// Whether a document is a chat log, as far as its beginning tells.
+pub fn is_document(store: &Arc<dyn Store>, file: &FilePath) -> Result<bool, StoreError> {
+    if !file.as_str().ends_with(".json") || id_of(file).is_none() {
+        return Ok(false);
+    }
+    let bytes = store.read(file, 0..PEEK)?;
+    Ok(says_so(&bytes) || was_one(store, file, &bytes))
+}
+
+/// Whether a document that does not say so must have been a chat log: it is where they are, and has what they have.
+fn was_one(store: &Arc<dyn Store>, file: &FilePath, bytes: &[u8]) -> bool {
+    if !file.is_within(&chats_dir()) {
+        return false;
+    }
+    let has = |word: &[u8]| bytes.windows(word.len()).any(|part| part == word);
+    let journal = Files::of(file).ok().and_then(|files| store.stat(&files.journal).ok().flatten());
+    journal.is_some() || (has(b"\"messages\"") && has(b"\"session\""))
+}
+
+/// Whether a text has `"type": "chat-log"` in it.
+pub(crate) fn says_so(bytes: &[u8]) -> bool {
+    let word = b"\"chat-log\"";
+    let mut rest = bytes;
+    while let Some(at) = rest.windows(word.len()).position(|window| window == word) {
+        let before = rest.get(..at).unwrap_or_default().trim_ascii_end();
+        let before = before.strip_suffix(b":").map(<[u8]>::trim_ascii_end);
+        if before.is_some_and(|before| before.ends_with(b"\"type\"")) {
+            return true;
+        }
+        rest = rest.get(at + word.len()..).unwrap_or_default();
+    }
+    false
+}
+
+/// Whether a file is the journal of a chat log, with which it is looked at.
+pub fn journal_of_chat_log(store: &Arc<dyn Store>, file: &FilePath) -> bool {
+    let Some(stem) = file.as_str().strip_suffix(".journal.jsonl") else { return false };
+    let Ok(document) = FilePath::parse(&format!("{stem}.json")) else { return false };
+    is_document(store, &document).is_ok_and(|is| is)
+}
+
+/// What is wrong with a chat log, and how many records its journal has.
+pub fn check_log(
+    store: &Arc<dyn Store>,
+    file: &FilePath,
+) -> Result<(Vec<Finding>, u64), ChatError> {
+    let path = document_named(file).unwrap_or_else(|| file.clone());
+    let log = ChatLog::open(store, &path)?;
+    let records = (log.overlay.messages.len() + log.overlay.snapshots.len()) as u64;
+    Ok((log.check()?, records))
+}
+
+impl ChatLog {
+    /// Looks at everything, and says what is wrong.
+    pub fn check(&self) -> Result<Vec<Finding>, ChatError> {
+        let findings = self.findings().to_vec();
+        let mut check =
+            Check { log: self, findings, messages: HashSet::new(), ids: HashSet::new() };
+        check.head();
+        check.messages()?;
+        check.snapshots()?;
+        check.references()?;
+        check.index()?;
+        Ok(check.findings)
+    }
+}
+
+struct Check<'l> {
+    log: &'l ChatLog,
+    findings: Vec<Finding>,
+    /// Checksums of the ids of messages, and of those of snapshots.
+    messages: HashSet<u64>,
+    ids: HashSet<u64>,
+}
+
+impl Check<'_> {
+    fn note(&mut self, offset: Option<u64>, code: Code, message: String) {
+        let file = self.log.files.document.clone();
+        self.findings.push(Finding { file, line: None, offset, code, message });
+    }
+
+    /// What the document says about itself.
+    fn head(&mut self) {
+        let head = self.log.head();
+        for what in wrong(&head, HEAD) {
+            self.note(None, Code::BadRecord, what);
+        }
+        if let Some(version) = newer(&head) {
+            let message = format!("its version is {version}, which is only read and never written");
+            self.note(None, Code::NewerVersion, message);
+        }
+        for finding in self.log.head.findings(&self.log.files.document) {
+            self.note(None, Code::DuplicateKey, finding.message);
+        }
+        // What the journal has not put into the document yet is not counted there either.
+        let count = self.log.stored_count(List::Messages);
+        let said = head.text_at(&["session", "message_count"]).and_then(|text| text.parse().ok());
+        if said.is_some_and(|said: u64| said != count) && self.log.overlay.head.is_empty() {
+            let said = said.unwrap_or_default();
+            let message =
+                format!("session.message_count is {said}, and there are {count} messages");
+            self.note(None, Code::WrongMetadata, message);
+        }
+        let text = |key: &str| head.string_at(&["session", key]);
+        let seconds =
+            text("end_time").and_then(|end| duration(text("start_time").as_deref(), &end));
+        let said = head.text_at(&["session", "duration_seconds"]);
+        let said = said.and_then(|text| text.parse::<f64>().ok());
+        if let (Some(seconds), Some(said)) = (seconds, said)
+            && (said - seconds as f64).abs() >= 1.0
+        {
+            let message = format!(
+                "session.duration_seconds is {said}, and from start to end it is {seconds} seconds"
+            );
+            self.note(None, Code::WrongMetadata, message);
+        }
+    }
+
+    /// Every element of a list, with what the journal says: its place, its offset in the document, itself.
+    fn each(
+        &mut self,
+        list: List,
+        mut look: impl FnMut(&mut Self, u64, Option<u64>, &Tree),
+    ) -> Result<(), ChatError> {
+        let log = self.log;
+        if let Some(facts) = log.facts(list) {
+            let mut elements = Elements::new(&log.content, facts.open + 1, facts.close);
+            let mut place = 0;
+            while let Some(element) = elements.next()? {
+                place += 1;
+                let offset = element.span.start;
+                let text = element.into_text(&log.files.document)?;
+                let tree = log.with_edits(list, place, text)?;
+                look(self, place, Some(offset), &tree);
+            }
+        }
+        let added: Vec<(u64, std::ops::Range<u64>)> = match list {
+            List::Messages => {
+                log.overlay.messages.iter().map(|(place, line)| (*place, line.clone())).collect()
+            }
+            List::Snapshots => {
+                let added = log.overlay.snapshots.iter();
+                added.map(|(place, added)| (*place, added.line.clone())).collect()
+            }
+        };
+        for (place, line) in added {
+            let tree = log.with_edits(list, place, log.journal_value(&line)?.to_line())?;
+            look(self, place, None, &tree);
+        }
+        Ok(())
+    }
+
+    fn messages(&mut self) -> Result<(), ChatError> {
+        self.each(List::Messages, |check, place, offset, tree| {
+            if !check.log.is_kept(place) {
+                return;
+            }
+            let id = tree.string_at(&["id"]);
+            let number = check.log.number_of(place);
+            let named =
+                id.as_ref().map_or(format!("message {number}"), |id| format!("message {id}"));
+            for what in wrong(tree, MESSAGE) {
+                check.note(offset, Code::BadRecord, format!("{named}: {what}"));
+            }
+            check.duplicates(&named, offset, tree);
+            if let Some(id) = id
+                && !check.messages.insert(id_hash(&id))
+            {
+                let message = format!("there is a message {id} before number {number} already");
+                check.note(offset, Code::DuplicateId, message);
+            }
+        })
+    }
+
+    fn duplicates(&mut self, named: &str, offset: Option<u64>, tree: &Tree) {
+        let text = tree.to_line();
+        let keys = everturn_json::json::duplicate_keys(text.as_bytes(), 0).unwrap_or_default();
+        for key in keys {
+            let key = text.get(key).unwrap_or_default();
+            let message =
+                format!("{named}: an object has the key {key} already; the last one counts");
+            self.note(offset, Code::DuplicateKey, message);
+        }
+    }
+
+    fn snapshots(&mut self) -> Result<(), ChatError> {
+        let head = self.log.head();
+        let tools = head.at(&["session", "support_tools"]).map(|tools| tools.children());
+        let tools = tools.unwrap_or_default();
+        let tools: Vec<String> =
+            tools.iter().filter_map(|(_, tool)| tool.string_at(&["id"])).collect();
+        self.each(List::Snapshots, |check, place, offset, tree| {
+            let id = tree.string_at(&["id"]);
+            let named = match &id {
+                Some(id) => format!("tool snapshot {id}"),
+                None => format!("tool snapshot {place}"),
+            };
+            for what in wrong(tree, SNAPSHOT) {
+                check.note(offset, Code::BadRecord, format!("{named}: {what}"));
+            }
+            check.duplicates(&named, offset, tree);
+            if let Some(changes) = tree.at(&["changes"])
+                && !matches!(changes.kind(), Kind::Array | Kind::Object)
+            {
+                let message = format!("{named}: changes is {}, not an array", changes.kind());
+                check.note(offset, Code::BadRecord, message);
+            }
+            if let Some(message) = tree.string_at(&["message_id"])
+                && !check.messages.contains(&id_hash(&message))
+            {
+                let message = format!("{named} belongs to message {message}, which is not there");
+                check.note(offset, Code::UnknownReference, message);
+            }
+            if let Some(tool) = tree.string_at(&["tool_id"])
+                && !tools.contains(&tool)
+            {
+                let message =
+                    format!("{named} is of the tool {tool}, which the session does not list");
+                check.note(offset, Code::UnknownReference, message);
+            }
+            if let Some(id) = id
+                && !check.ids.insert(id_hash(&id))
+            {
+                let message = format!("there is a tool snapshot {id} already");
+                check.note(offset, Code::DuplicateId, message);
+            }
+        })
+    }
+
+    /// Marks and the context window, which name messages and snapshots.
+    fn references(&mut self) -> Result<(), ChatError> {
+        let head = self.log.head();
+        let list = |path: &[&str]| {
+            let list = head.at(path).filter(|list| list.kind() == Kind::Array);
+            list.map(|list| list.children()).unwrap_or_default()
+        };
+        let mut seen: HashSet<String> = HashSet::new();
+        for (key, word) in [("bookmarks", "bookmark"), ("narrative_markers", "narrative marker")] {
+            for (at, mark) in list(&[key]) {
+                let id = mark.string_at(&["id"]);
+                let named = format!("{word} {}", id.clone().unwrap_or(at));
+                if let Some(message) = mark.string_at(&["message_id"]) {
+                    self.message(&named, &message);
+                }
+                let snapshots = mark.at(&["tool_snapshot_ids"]).map(|list| list.children());
+                for (_, snapshot) in snapshots.unwrap_or_default() {
+                    self.snapshot(&named, snapshot.string_at::<&str>(&[]));
+                }
+                if let Some(id) = id
+                    && !seen.insert(id.clone())
+                {
+                    self.note(None, Code::DuplicateId, format!("there is a mark {id} already"));
+                }
+            }
+        }
+        for (_, id) in list(&["context_window", "included_messages"]) {
+            if let Some(id) = id.string_at::<&str>(&[]) {
+                self.message("the context window", &id);
+            }
+        }
+        for (_, id) in list(&["context_window", "included_tool_snapshots"]) {
+            self.snapshot("the context window", id.string_at::<&str>(&[]));
+        }
+        Ok(())
+    }
+
+    fn message(&mut self, named: &str, id: &str) {
+        if !self.messages.contains(&id_hash(id)) {
+            let message = format!("{named} refers to message {id}, which is not there");
+            self.note(None, Code::UnknownReference, message);
+        }
+    }
+
+    fn snapshot(&mut self, named: &str, id: Option<String>) {
+        if let Some(id) = id
+            && !self.ids.contains(&id_hash(&id))
+        {
+            let message = format!("{named} refers to tool snapshot {id}, which is not there");
+            self.note(None, Code::UnknownReference, message);
+        }
+    }
+
+    fn index(&mut self) -> Result<(), ChatError> {
+        let Files { index, .. } = &self.log.files;
+        if !self.log.indexed && Content::open(&self.log.store, index)?.is_some() {
+            let message =
+                "is about another document; it is made anew with the next change".to_owned();
+            let (file, code) = (index.clone(), Code::StaleIndex);
+            self.findings.push(Finding { file, line: None, offset: None, code, message });
+        }
+        Ok(())
+    }
+}
+
+/// The version of a document that is newer than those that are known here.
+pub(crate) fn newer(head: &Tree) -> Option<String> {
+    let version = head.string_at(&["version"])?;
+    let major: u64 = version.split('.').next()?.parse().ok()?;
+    (major > 1).then_some(version)
+}

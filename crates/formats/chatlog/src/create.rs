@@ -1,0 +1,202 @@
+//! New chat logs.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::check::says_so;
+use super::content::Content;
+use super::error::ChatError;
+use super::fold::{put_new, whole};
+use super::names::{Files, document};
+use super::shape::{HEAD, wrong};
+use super::survey::survey;
+use super::writer::ChatWriter;
+use everturn_json::names::SessionId;
+use everturn_store::{Store, Writer};
+use everturn_value::delta::{Delta, Path};
+use everturn_value::document::Style;
+use everturn_value::tree::{Kind, Tree};
+
+/// How much of a content is looked at to tell what it is.
+const PEEK: usize = 64 << 10;
+
+/// What a new chat log begins with.
+#[derive(Debug, Clone)]
+pub struct NewLog {
+    /// Its id, which is the name of its file.
+    pub id: String,
+    /// What people call it.
+    pub title: Option<String>,
+    /// The series it belongs to.
+    pub series: Option<String>,
+    /// The name of the protagonist.
+    pub protagonist: Option<String>,
+    /// The settings.
+    pub settings: Option<Tree>,
+    /// Any part of a chat log, in its own shape; what is said above wins.
+    pub fields: Tree,
+}
+
+impl NewLog {
+    /// A chat log about which nothing else is known.
+    #[must_use]
+    pub fn new(id: &str) -> NewLog {
+        let (title, series, protagonist, settings) = (None, None, None, None);
+        NewLog { id: id.to_owned(), title, series, protagonist, settings, fields: Tree::object() }
+    }
+
+    /// The document, with its fields in the order in which they are documented.
+    fn document(&self, now: Timestamp) -> Result<Tree, ChatError> {
+        let now = now.to_string();
+        let title = self.title.clone().unwrap_or_else(|| self.id.clone());
+        let base = json!({
+            "version": "1.0",
+            "type": "chat-log",
+            "metadata": {
+                "id": self.id, "created": now, "modified": now,
+                "series": self.series.clone().unwrap_or_default(), "title": title,
+            },
+            "session": {
+                "start_time": now, "end_time": now, "duration_seconds": 0, "message_count": 0,
+                "protagonist": {"name": self.protagonist.clone().unwrap_or_default()},
+                "support_tools": [],
+                "settings": {},
+            },
+            "messages": [],
+            "tool_snapshots": [],
+            "bookmarks": [],
+            "narrative_markers": [],
+        });
+        let mut tree =
+            Tree::from_value(&base).map_err(|error| ChatError::input(error.to_string()))?;
+        merge(&mut tree, &self.fields)?;
+        let text = |value: &str| Tree::from_value(value).unwrap_or_else(|_| Tree::null());
+        let mut said = vec![(vec!["metadata", "id"], text(&self.id))];
+        said.extend(self.title.as_ref().map(|title| (vec!["metadata", "title"], text(title))));
+        said.extend(self.series.as_ref().map(|series| (vec!["metadata", "series"], text(series))));
+        said.extend(
+            self.protagonist
+                .as_ref()
+                .map(|name| (vec!["session", "protagonist", "name"], text(name))),
+        );
+        said.extend(self.settings.clone().map(|tree| (vec!["session", "settings"], tree)));
+        for (path, value) in said {
+            put(&mut tree, &path, value)?;
+        }
+        Ok(tree)
+    }
+}
+
+fn put(tree: &mut Tree, path: &[&str], value: Tree) -> Result<(), ChatError> {
+    let set = Delta::set(Path::array(path.iter().copied()), value);
+    set.apply(tree).map(drop).map_err(|error| ChatError::input(error.to_string()))
+}
+
+/// Puts what is given over what is usual, two levels deep.
+fn merge(tree: &mut Tree, given: &Tree) -> Result<(), ChatError> {
+    if given.kind() != Kind::Object {
+        return Err(ChatError::input(format!("a chat log is an object, not {}", given.kind())));
+    }
+    for (key, value) in given.children() {
+        if value.kind() == Kind::Object
+            && tree.at(&[&key]).is_some_and(|old| old.kind() == Kind::Object)
+        {
+            for (inner, value) in value.children() {
+                put(tree, &[&key, &inner], value)?;
+            }
+        } else {
+            put(tree, &[&key], value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Becomes the one writer of a chat log that is to be made; its id must be free.
+pub(super) fn claim(
+    store: &Arc<dyn Store>,
+    id: &str,
+) -> Result<(Files, Box<dyn Writer>), ChatError> {
+    let path = document(&SessionId::parse(id)?)?;
+    let files = Files::of(&path)?;
+    let writer = store.lock(&files.scopes())?;
+    for file in [&files.document, &files.folded, &files.journal] {
+        if store.stat(file)?.is_some() {
+            return Err(ChatError::Taken { id: id.to_owned(), path: file.clone() });
+        }
+    }
+    Ok((files, writer))
+}
+
+impl ChatWriter {
+    /// Makes a new chat log, `chats/<id>.json`, and becomes its one writer.
+    pub fn create(
+        store: &Arc<dyn Store>,
+        new: &NewLog,
+        now: Timestamp,
+    ) -> Result<ChatWriter, ChatError> {
+        let tree = new.document(now)?;
+        if let Some(what) = wrong(&tree, HEAD).into_iter().next() {
+            return Err(ChatError::input(format!("the chat log is not right: {what}")));
+        }
+        let (files, writer) = claim(store, &new.id)?;
+        let bytes = tree.to_text(&Style::PRETTY_RAW_LINE).into_bytes();
+        put_new(&**store, whole(bytes, &files)?, &files, &*writer)?;
+        ChatWriter::with(store, &files, writer)
+    }
+}
+
+/// Whether the content of a file says that it is a chat log.
+#[must_use]
+pub fn is_chat_log(bytes: &[u8]) -> bool {
+    says_so(bytes.get(..PEEK).unwrap_or(bytes))
+}
+
+/// Takes over a chat log that was made elsewhere, byte for byte. It is stored as `chats/<id>.json`, by the id that it
+/// has unless another is given.
+pub fn import(
+    store: &Arc<dyn Store>,
+    bytes: &[u8],
+    id: Option<&str>,
+) -> Result<Imported, ChatError> {
+    let held = Content::held(&document(&SessionId::parse("import")?)?, bytes.to_vec());
+    let reason = |error: ChatError| match error {
+        ChatError::Damaged { reason, .. } => {
+            ChatError::input(format!("this is no chat log: {reason}"))
+        }
+        error => error,
+    };
+    let index = survey(&held).map_err(reason)?;
+    let text = std::str::from_utf8(bytes).unwrap_or_default().trim_start_matches('\u{feff}');
+    let tree =
+        Tree::parse(text).map_err(|bad| ChatError::input(format!("this is no JSON: {bad}")))?;
+    if tree.string_at(&["type"]).as_deref() != Some("chat-log") {
+        return Err(ChatError::input("this is no chat log: its type is not \"chat-log\""));
+    }
+    let own = tree.string_at(&["metadata", "id"]);
+    let id = id.map(str::to_owned).or(own);
+    let id = id.ok_or_else(|| ChatError::input("the chat log has no metadata.id; give it one"))?;
+    let messages = index.count(super::survey::List::Messages);
+    let path = document(&SessionId::parse(&id)?)?;
+    if store.stat(&path)?.is_some() && store.read(&path, 0..u64::MAX)? == bytes {
+        return Ok(Imported { id, path, messages, new: false });
+    }
+    let (files, writer) = claim(store, &id)?;
+    put_new(&**store, whole(bytes.to_vec(), &files)?, &files, &*writer)?;
+    writer.release()?;
+    Ok(Imported { id, path: files.document, messages, new: true })
+}
+
+/// A chat log that was taken over.
+#[derive(Debug, Clone)]
+pub struct Imported {
+    /// Its id.
+    pub id: String,
+    /// Where it is now.
+    pub path: everturn_json::names::FilePath,
+    /// How many messages it has.
+    pub messages: u64,
+    /// Whether it was not there before.
+    pub new: bool,
+}

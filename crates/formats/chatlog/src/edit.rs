@@ -1,0 +1,108 @@
+//! Changes made in the text of a document or an element, so that everything else keeps its bytes.
+
+use serde_json::value::RawValue;
+
+use everturn_value::delta::{Delta, Op};
+use everturn_value::document::{Document, EditError, Segment, Style};
+use everturn_value::tree::Tree;
+
+/// Makes a change in a document. What it needs to be taken back is not noted.
+pub(crate) fn apply(document: &mut Document, delta: &Delta) -> Result<(), EditError> {
+    let mut path: Vec<Segment<'_>> = Vec::new();
+    for segment in delta.path.segments() {
+        let in_array = document.get(&path).is_some_and(|text| text.starts_with('['));
+        path.push(match segment.parse() {
+            Ok(index) if in_array => Segment::Index(index),
+            _ => Segment::Key(segment),
+        });
+    }
+    match (delta.op, &delta.value) {
+        (Op::Delete, _) => document.remove(&path).map(drop),
+        (Op::Push, Some(value)) => with_value(value, |value| match value {
+            Written::Value(value) => document.push(&path, value),
+            Written::Raw(raw) => document.push(&path, raw),
+        }),
+        (_, Some(value)) => with_value(value, |value| match value {
+            Written::Value(value) => document.set(&path, value),
+            Written::Raw(raw) => document.set(&path, raw),
+        }),
+        (_, None) => Ok(()),
+    }
+}
+
+enum Written<'v> {
+    Value(&'v serde_json::Value),
+    Raw(&'v RawValue),
+}
+
+/// Values that serde_json cannot hold, such as half characters, are written as the text they are.
+fn with_value(
+    tree: &Tree,
+    write: impl FnOnce(Written<'_>) -> Result<(), EditError>,
+) -> Result<(), EditError> {
+    let text = tree.to_line();
+    let is_text =
+        |value: &serde_json::Value| serde_json::to_string(value).is_ok_and(|same| same == text);
+    match tree.to_value() {
+        Ok(value) if is_text(&value) => write(Written::Value(&value)),
+        other => match (RawValue::from_string(text), other) {
+            (Ok(raw), _) => write(Written::Raw(&raw)),
+            (Err(_), Ok(value)) => write(Written::Value(&value)),
+            (Err(source), Err(_)) => Err(EditError::Write { path: String::new(), source }),
+        },
+    }
+}
+
+/// An element with changes made in it. `indent` is what its own line begins with.
+pub(crate) fn edited(text: &str, indent: &str, edits: &[Delta]) -> Result<String, String> {
+    let inner = text.split('\n').skip(1).all(|line| line.starts_with(indent));
+    let shift = inner && !indent.is_empty();
+    let flat = if shift { text.replace(&format!("\n{indent}"), "\n") } else { text.to_owned() };
+    let mut document = Document::parse(flat.as_bytes()).map_err(|error| error.to_string())?;
+    for edit in edits {
+        apply(&mut document, edit).map_err(|error| error.to_string())?;
+    }
+    let text = document.text();
+    Ok(if shift { text.replace('\n', &format!("\n{indent}")) } else { text.to_owned() })
+}
+
+/// A new element in the style of a document, each of its lines after `indent`.
+pub(crate) fn laid_out(tree: &Tree, style: &Style, indent: &str) -> String {
+    let style = Style { bom: false, final_newline: false, ..*style };
+    let text = tree.to_text(&style);
+    if indent.is_empty() { text } else { text.replace('\n', &format!("\n{indent}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use everturn_value::delta::Path;
+
+    #[test]
+    fn an_element_keeps_its_indents() {
+        let text = "{\n      \"id\": \"a\",\n      \"content\": {\n        \"text\": \"x\"\n      }\n    }";
+        let value = Tree::parse(r#"{"n":[1]}"#).unwrap();
+        let edits = [
+            Delta::set(Path::array(["content", "text"]), Tree::parse("\"y\"").unwrap()),
+            Delta::set(Path::array(["more"]), value),
+        ];
+        let after = edited(text, "    ", &edits).unwrap();
+        let expect = "{\n      \"id\": \"a\",\n      \"content\": {\n        \"text\": \"y\"\n      },\n      \
+            \"more\": {\n        \"n\": [\n          1\n        ]\n      }\n    }";
+        assert_eq!(after, expect);
+    }
+
+    #[test]
+    fn half_characters_and_long_numbers_are_written_as_they_are() {
+        let edit = |value: &str| {
+            let edits = [Delta::set(Path::array(["a"]), Tree::parse(value).unwrap())];
+            edited("{\"a\":1}", "", &edits).unwrap()
+        };
+        assert_eq!(edit(r#""\ud800""#), r#"{"a":"\ud800"}"#);
+        assert_eq!(edit("1.50"), r#"{"a":1.50}"#);
+        assert_eq!(
+            edit("123456789012345678901234567890"),
+            r#"{"a":123456789012345678901234567890}"#
+        );
+    }
+}

@@ -1,0 +1,302 @@
+//! The journal put into the document.
+//!
+//! A document that fits into one commit is replaced by it, and the journal removed with it. A larger one is built below
+//! `.everturn/staging/`, and one commit puts it beside the document as `<id>.folded.json`: from then on it is the chat
+//! log, whatever else stands there. Two more commits take away what it replaces and give it its name; whoever finds
+//! them undone does them first.
+//!
+//! The commit that puts the new document in place first adds a line to the journal that names this document. If the
+//! journal comes back, by a crash or with a restored copy, the line says that the document has it all.
+
+use super::content::{Content, Mark};
+use super::error::ChatError;
+use super::journal::Op;
+use super::log::ChatLog;
+use super::names::{Files, below};
+use super::rewrite::{Plan, Sink, write};
+use super::survey::survey;
+use everturn_json::names::FilePath;
+use everturn_store::{
+    At, Durability, Expect, Fingerprint, Secrecy, Step, Store, StoreError, Writer,
+};
+
+/// How many bytes a document may have that is written by one commit, and how many one commit carries of a larger one.
+pub(crate) const BATCH_BYTES: u64 = 8 << 20;
+
+/// How many bytes a document has at least that gets an index; smaller ones are read as quickly without.
+const INDEX_FROM: u64 = 256 << 10;
+
+/// A document that is built in pieces.
+struct Pieces<'a> {
+    writer: &'a dyn Writer,
+    file: FilePath,
+    batch: usize,
+    buffer: Vec<u8>,
+    written: u64,
+}
+
+impl Pieces<'_> {
+    /// Writes the first bytes of the buffer, which end with a newline.
+    fn flush(&mut self, end: usize) -> Result<(), ChatError> {
+        let rest = self.buffer.split_off(end.min(self.buffer.len()));
+        let lines = std::mem::replace(&mut self.buffer, rest);
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let (at, length) = (At::Exactly(self.written), lines.len() as u64);
+        let step = Step::Append { file: self.file.clone(), at, lines };
+        self.writer.commit(vec![step], Durability::Written)?;
+        self.written += length;
+        Ok(())
+    }
+
+    fn flush_lines(&mut self) -> Result<bool, ChatError> {
+        if self.buffer.len() < self.batch {
+            return Ok(true);
+        }
+        match self.buffer.iter().rposition(|byte| *byte == b'\n') {
+            Some(at) => self.flush(at + 1).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Only whole lines are appended, so the last one gets an end.
+    fn finish(mut self) -> Result<(), ChatError> {
+        if self.buffer.last().is_some_and(|byte| *byte != b'\n') {
+            self.buffer.push(b'\n');
+        }
+        self.flush(self.buffer.len())
+    }
+}
+
+impl Sink for Pieces<'_> {
+    fn put(&mut self, bytes: &[u8]) -> Result<(), ChatError> {
+        self.buffer.extend_from_slice(bytes);
+        self.flush_lines().map(drop)
+    }
+
+    fn joint(&mut self) -> Result<(), ChatError> {
+        if !self.flush_lines()? {
+            self.buffer.push(b'\n');
+            self.flush(self.buffer.len())?;
+        }
+        Ok(())
+    }
+
+    fn wants_lines(&self) -> bool {
+        true
+    }
+}
+
+/// The step that gives a file a content.
+pub(crate) fn replace(file: &FilePath, expect: Expect, bytes: Vec<u8>) -> Step {
+    Step::Replace { file: file.clone(), expect, bytes, secrecy: Secrecy::Usual }
+}
+
+fn remove_if_there(
+    store: &dyn Store,
+    file: &FilePath,
+    steps: &mut Vec<Step>,
+) -> Result<(), StoreError> {
+    if store.stat(file)?.is_some() {
+        steps.push(Step::Remove { path: file.clone() });
+    }
+    Ok(())
+}
+
+/// The line of the journal which says that `document` has all of it.
+fn folded_line(log: &ChatLog, document: Mark) -> Result<Option<Step>, ChatError> {
+    let file = &log.files.journal;
+    if log.unplaced > 0 || log.store.stat(file)?.is_none() {
+        return Ok(None);
+    }
+    let lines = Op::Folded { document }.line("").into_bytes();
+    Ok(Some(Step::Append { file: file.clone(), at: At::End, lines }))
+}
+
+/// The step that takes the journal away. One with changes that could not be applied goes to the trash.
+fn journal_end(log: &ChatLog) -> Result<Option<Step>, ChatError> {
+    let journal = &log.files.journal;
+    if log.store.stat(journal)?.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(match log.unplaced {
+        0 => Step::Remove { path: journal.clone() },
+        _ => Step::Rename { from: journal.clone(), to: free_name(log)? },
+    }))
+}
+
+/// A name in the trash for the journal of a chat log.
+fn free_name(log: &ChatLog) -> Result<FilePath, ChatError> {
+    let mark = log.content.mark()?;
+    let mut count = 1_u64;
+    loop {
+        let file = below(&log.files.trash, &format!("journal-{:016x}-{count}.jsonl", mark.sum));
+        if log.store.stat(&file)?.is_none() {
+            return Ok(file);
+        }
+        count += 1;
+    }
+}
+
+/// Takes away a journal that has nothing for the document.
+pub(crate) fn drop_journal(log: &ChatLog, writer: &dyn Writer) -> Result<(), ChatError> {
+    if let Some(step) = journal_end(log)? {
+        writer.commit(vec![step], Durability::Synced)?;
+    }
+    Ok(())
+}
+
+/// A document with its index, of which the last commit has not been made.
+pub(crate) enum Built {
+    /// All of it.
+    Whole { bytes: Vec<u8>, index: Option<Vec<u8>> },
+    /// It waits below the staging place.
+    Staged { file: FilePath, index: Vec<u8> },
+}
+
+/// A document that one commit can carry, which must be one.
+pub(crate) fn whole(bytes: Vec<u8>, target: &Files) -> Result<Built, ChatError> {
+    let index = survey(&Content::held(&target.document, bytes.clone()))?;
+    let index = (bytes.len() as u64 >= INDEX_FROM).then(|| index.to_bytes()).transpose()?;
+    Ok(Built::Whole { bytes, index })
+}
+
+/// Whether a document of this length has an index beside it.
+pub(crate) fn wants_index(bytes: u64) -> bool {
+    bytes >= INDEX_FROM
+}
+
+/// The steps that put an index beside a document, or take away one that it no longer needs.
+fn index_steps(
+    store: &dyn Store,
+    files: &Files,
+    index: Option<Vec<u8>>,
+    steps: &mut Vec<Step>,
+) -> Result<(), StoreError> {
+    match index {
+        Some(index) => steps.push(replace(&files.index, Expect::Anything, index)),
+        None => remove_if_there(store, &files.index, steps)?,
+    }
+    Ok(())
+}
+
+/// Writes a chat log anew, for the files of `target`, without changing what anybody sees.
+pub(crate) fn build(
+    log: &ChatLog,
+    plan: &Plan,
+    target: &Files,
+    writer: &dyn Writer,
+    batch: u64,
+) -> Result<Built, ChatError> {
+    let size = log.content.len().saturating_add(log.overlay.bytes);
+    if size <= batch {
+        let mut bytes = Vec::new();
+        write(log, plan, &mut bytes)?;
+        return whole(bytes, target);
+    }
+    if log.store.stat(&target.staging)?.is_some() {
+        writer.commit(vec![Step::Remove { path: target.staging.clone() }], Durability::Written)?;
+    }
+    let file = below(&target.staging, "document.json");
+    let batch = usize::try_from(batch).unwrap_or(usize::MAX);
+    let buffer = Vec::new();
+    let mut pieces = Pieces { writer, file: file.clone(), batch, buffer, written: 0 };
+    write(log, plan, &mut pieces)?;
+    pieces.finish()?;
+    let missing = || StoreError::Missing { path: file.clone() };
+    let content = Content::open(&log.store, &file)?.ok_or_else(missing)?;
+    let index = survey(&content)?.to_bytes()?;
+    Ok(Built::Staged { file, index })
+}
+
+/// Puts a document that was written anew in the place of the one that it was made from.
+pub(crate) fn put_in_place(
+    log: &ChatLog,
+    built: Built,
+    more: Vec<Step>,
+    writer: &dyn Writer,
+) -> Result<(), ChatError> {
+    let (store, files) = (&*log.store, &log.files);
+    let mut steps = more;
+    match built {
+        Built::Whole { bytes, index } => {
+            let old = log.content.read(0..log.content.len())?;
+            let expect = Expect::Content(Fingerprint::of(&old));
+            let mark = Content::held(&files.document, bytes.clone()).mark()?;
+            steps.extend(folded_line(log, mark)?);
+            steps.push(replace(&files.document, expect, bytes));
+            steps.extend(journal_end(log)?);
+            index_steps(store, files, index, &mut steps)?;
+            writer.commit(steps, Durability::Synced)?;
+        }
+        Built::Staged { file, index } => {
+            let now = Content::open(&log.store, &files.document)?;
+            let now = now.map(|now| now.mark()).transpose()?;
+            if now != Some(log.content.mark()?) {
+                return Err(StoreError::Changed { file: files.document.clone() }.into());
+            }
+            let missing = || StoreError::Missing { path: file.clone() };
+            let mark = Content::open(&log.store, &file)?.ok_or_else(missing)?.mark()?;
+            steps.extend(folded_line(log, mark)?);
+            steps.push(Step::Rename { from: file, to: files.folded.clone() });
+            if log.unplaced > 0 {
+                steps.extend(journal_end(log)?);
+            }
+            writer.commit(steps, Durability::Synced)?;
+            finish(store, files, Some(index), writer)?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives a document its name that was folded and stands beside the one it replaces.
+pub(crate) fn finish(
+    store: &dyn Store,
+    files: &Files,
+    index: Option<Vec<u8>>,
+    writer: &dyn Writer,
+) -> Result<(), ChatError> {
+    let mut steps = Vec::new();
+    remove_if_there(store, &files.document, &mut steps)?;
+    remove_if_there(store, &files.journal, &mut steps)?;
+    if index.is_none() {
+        remove_if_there(store, &files.index, &mut steps)?;
+    }
+    if !steps.is_empty() {
+        writer.commit(steps, Durability::Synced)?;
+    }
+    let (from, to) = (files.folded.clone(), files.document.clone());
+    let mut steps = vec![Step::Rename { from, to }];
+    steps.extend(index.map(|index| replace(&files.index, Expect::Anything, index)));
+    remove_if_there(store, &files.staging, &mut steps)?;
+    writer.commit(steps, Durability::Synced)?;
+    Ok(())
+}
+
+/// Puts a new chat log in its place, which must be free.
+pub(crate) fn put_new(
+    store: &dyn Store,
+    built: Built,
+    target: &Files,
+    writer: &dyn Writer,
+) -> Result<(), ChatError> {
+    let steps = match built {
+        Built::Whole { bytes, index } => {
+            let mut steps = vec![replace(&target.document, Expect::Absent, bytes)];
+            index_steps(store, target, index, &mut steps)?;
+            steps
+        }
+        Built::Staged { file, index } => vec![
+            Step::Rename { from: file, to: target.document.clone() },
+            replace(&target.index, Expect::Anything, index),
+        ],
+    };
+    writer.commit(steps, Durability::Synced)?;
+    let mut rest = Vec::new();
+    remove_if_there(store, &target.staging, &mut rest)?;
+    if !rest.is_empty() {
+        writer.commit(rest, Durability::Written)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! Chat logs thrown away, taken back, and gone for good.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::error::ChatError;
+use super::names::{Files, below, document};
+use super::writer::ChatWriter;
+use everturn_json::names::{FilePath, NameError, SessionId};
+use everturn_session::trash::{self as common, TrashError, TrashName, free_place, throw_away};
+use everturn_session::view::{Place, Trashed};
+use everturn_store::{Durability, Step, Store};
+
+impl From<TrashError> for ChatError {
+    fn from(error: TrashError) -> ChatError {
+        match error {
+            TrashError::Store(error) => ChatError::Store(error),
+            TrashError::Name(error) => ChatError::Name(error),
+            TrashError::Taken { id, place } => ChatError::Taken { id: id.to_string(), path: place },
+            TrashError::Damaged { file, reason } => ChatError::Damaged { file, reason },
+            other => ChatError::input(other.to_string()),
+        }
+    }
+}
+
+/// Where the document of a chat log may be.
+fn homes(id: &SessionId) -> Result<Vec<FilePath>, NameError> {
+    Ok(vec![document(id)?, below(&FilePath::root(), &format!("{id}.json"))])
+}
+
+/// Moves a chat log to the trash, with the journal put into it; returns the name that it has there.
+pub(super) fn trash(
+    store: &Arc<dyn Store>,
+    path: &FilePath,
+    id: &str,
+    now: Timestamp,
+) -> Result<String, ChatError> {
+    let files = Files::of(path)?;
+    let id = SessionId::parse(id)?;
+    if !homes(&id)?.contains(path) {
+        return Err(ChatError::input(format!("{path} is in a place of its own; move it by hand")));
+    }
+    let name = free_place(store, &id, now)?;
+    let mut scopes = files.scopes();
+    scopes.push(name.place()?);
+    let mut writer = ChatWriter::with(store, &files, store.lock(&scopes)?)?;
+    writer.fold()?;
+    let (trashed, away) = throw_away(&name, path)?;
+    let mut steps = vec![away];
+    if store.stat(&files.index)?.is_some() {
+        steps.push(Step::Remove { path: files.index });
+    }
+    writer.writer.commit(steps, Durability::Synced)?;
+    writer.release()?;
+    Ok(trashed.name.to_string())
+}
+
+/// The chat logs in the trash, oldest first.
+pub(super) fn trashed(store: &Arc<dyn Store>) -> Result<Vec<Trashed>, ChatError> {
+    Ok(common::listed(store, homes)?)
+}
+
+fn name_of(name: &str) -> Result<TrashName, ChatError> {
+    let missing = || ChatError::input(format!("there is no {name:?} in the trash"));
+    TrashName::parse(name).ok_or_else(missing)
+}
+
+/// Puts a chat log back where it belongs.
+pub(super) fn restore(store: &Arc<dyn Store>, name: &str) -> Result<Place, ChatError> {
+    let back = common::restore(store, &name_of(name)?, homes)?;
+    Ok(Place { id: back.name.id.to_string(), path: back.path })
+}
+
+/// Removes chat logs from the trash for good, as they were when somebody looked at them.
+pub(super) fn purge(store: &Arc<dyn Store>, wanted: &[Trashed]) -> Result<(), ChatError> {
+    let mut entries = Vec::new();
+    for trashed in wanted {
+        let (name, path) = (name_of(&trashed.name)?, trashed.path.clone());
+        entries.push((common::Trashed { name, path }, trashed.bytes));
+    }
+    Ok(common::purge(store, &entries, homes)?)
+}

@@ -1,0 +1,472 @@
+//! A chat log as it is: its document, and over it what the journal beside it says.
+
+use std::ops::RangeInclusive;
+use std::sync::{Arc, OnceLock};
+
+use jiff::Timestamp;
+
+use super::content::{Content, Elements};
+use super::edit::{apply, edited};
+use super::error::ChatError;
+use super::index::{Index, ListFacts, SnapshotPlace};
+use super::journal::{Base, Overlay};
+use super::names::{Files, id_of};
+use super::refit::refit;
+use super::survey::{List, survey};
+use everturn_json::finding::{Code, Finding};
+use everturn_json::names::FilePath;
+use everturn_store::{Store, StoreError};
+use everturn_value::document::{Document, ParseError};
+use everturn_value::tree::Tree;
+
+/// How often a chat log is read again that changes while it is being opened.
+const TRIES: u32 = 5;
+
+/// A chat log that is open for reading.
+pub struct ChatLog {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) files: Files,
+    pub(crate) content: Content,
+    index: Index,
+    /// The index that was made anew, because the one beside the document was wrong.
+    rescue: OnceLock<Index>,
+    /// Whether the index is one that was found beside the document.
+    pub(crate) indexed: bool,
+    /// The document without its long lists, with what the journal says.
+    pub(crate) head: Document,
+    pub(crate) overlay: Overlay,
+    /// Whether a fold has been begun that is to be finished.
+    pub(crate) half_folded: bool,
+    /// Whether the journal was begun for another document. Its places are not those of the overlay.
+    pub(crate) refitted: bool,
+    /// How many changes of the journal could not be applied to the document.
+    pub(crate) unplaced: u64,
+    findings: Vec<Finding>,
+}
+
+/// One message of a chat log.
+#[derive(Debug, Clone)]
+pub struct Message {
+    /// Its number, counted from 1.
+    pub number: u64,
+    /// Its place in the document and the journal.
+    pub(crate) place: u64,
+    /// The message itself.
+    pub tree: Tree,
+}
+
+impl Message {
+    /// Its id, if it has one.
+    #[must_use]
+    pub fn id(&self) -> Option<String> {
+        self.tree.string_at(&["id"])
+    }
+}
+
+impl ChatLog {
+    /// Opens the chat log whose document is at `path`.
+    pub fn open(store: &Arc<dyn Store>, path: &FilePath) -> Result<ChatLog, ChatError> {
+        let mut tries = 1;
+        loop {
+            match ChatLog::look(store, path) {
+                // Its writer has folded it meanwhile.
+                Err(ChatError::Store(StoreError::Changed { .. })) if tries < TRIES => tries += 1,
+                other => return other,
+            }
+        }
+    }
+
+    fn look(store: &Arc<dyn Store>, path: &FilePath) -> Result<ChatLog, ChatError> {
+        let files = Files::of(path)?;
+        let mut tries = 1;
+        loop {
+            let half_folded = store.stat(&files.folded)?.is_some();
+            let file = if half_folded { &files.folded } else { &files.document };
+            let Some(content) = Content::open(store, file)? else {
+                if tries < TRIES && store.stat(&files.folded)?.is_some() {
+                    tries += 1;
+                    continue;
+                }
+                return Err(ChatError::NoLog { id: id_of(path).unwrap_or_default() });
+            };
+            let mark = content.mark()?;
+            let overlay = match half_folded {
+                true => Overlay::default(),
+                false => Overlay::read(store, &files.journal)?,
+            };
+            let fits = overlay.base.is_none_or(|base| base.mark == mark);
+            if !fits && tries < TRIES {
+                tries += 1;
+                continue;
+            }
+            let found = match half_folded {
+                true => None,
+                false => Index::open(store, &files.index, mark)?,
+            };
+            // An index that is wrong although it fits is as good as none.
+            let found = found.and_then(|index| Some((head(&content, &index).ok()?, index)));
+            let indexed = found.is_some();
+            let (head, index) = match found {
+                Some(found) => found,
+                None => {
+                    let index = survey(&content)?;
+                    (head(&content, &index)?, index)
+                }
+            };
+            let (store, rescue, findings) = (Arc::clone(store), OnceLock::new(), Vec::new());
+            let mut log = ChatLog {
+                store,
+                files,
+                content,
+                index,
+                rescue,
+                indexed,
+                head,
+                overlay,
+                half_folded,
+                refitted: false,
+                unplaced: 0,
+                findings,
+            };
+            log.lay_over()?;
+            return Ok(log);
+        }
+    }
+
+    /// Takes note of what the journal says.
+    fn lay_over(&mut self) -> Result<(), ChatError> {
+        let now = self.base()?;
+        if self.overlay.bytes > 0 && self.overlay.base != Some(now) {
+            let bytes = self.overlay.bytes;
+            let refitted = refit(self, now)?;
+            if refitted.overlay.bytes != bytes {
+                return Err(StoreError::Changed { file: self.files.journal.clone() }.into());
+            }
+            (self.refitted, self.unplaced) = (true, refitted.unplaced);
+            self.overlay = refitted.overlay;
+        }
+        let ChatLog { files, overlay, findings, head, unplaced, .. } = self;
+        findings.append(&mut overlay.findings);
+        overlay.close_gaps(now.messages);
+        for edit in &overlay.head {
+            if let Err(error) = apply(head, edit) {
+                *unplaced += 1;
+                findings.push(Finding {
+                    file: files.journal.clone(),
+                    line: None,
+                    offset: None,
+                    code: Code::BadChange,
+                    message: format!("a change that does not fit the document: {error}"),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// What was noticed when it was opened.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// The document.
+    #[must_use]
+    pub fn path(&self) -> &FilePath {
+        &self.files.document
+    }
+
+    /// The id by which it is known: that of its file.
+    #[must_use]
+    pub fn id(&self) -> String {
+        id_of(&self.files.document).unwrap_or_default()
+    }
+
+    /// Everything but the messages and the tool snapshots, as one object; these two are empty in it.
+    #[must_use]
+    pub fn head(&self) -> Tree {
+        let text = self.head.get(&[]).unwrap_or_default().to_owned();
+        let end = text.len();
+        Tree::trusted(text.into(), 0..end)
+    }
+
+    /// When it was last changed, as it says itself.
+    #[must_use]
+    pub fn modified(&self) -> Option<Timestamp> {
+        let said = self.head().string_at(&["metadata", "modified"]);
+        self.overlay.time.clone().or(said)?.parse().ok()
+    }
+
+    /// Does something with the index; if the one beside the document is wrong, with one that is made anew.
+    pub(crate) fn by_index<T>(
+        &self,
+        work: impl Fn(&Index) -> Result<T, ChatError>,
+    ) -> Result<T, ChatError> {
+        if let Some(index) = self.rescue.get() {
+            return work(index);
+        }
+        match work(&self.index) {
+            Err(ChatError::Damaged { .. }) if self.indexed => {
+                let index = survey(&self.content)?;
+                work(self.rescue.get_or_init(|| index))
+            }
+            other => other,
+        }
+    }
+
+    /// Where a list is in the document.
+    pub(crate) fn facts(&self, list: List) -> Option<ListFacts> {
+        self.rescue.get().unwrap_or(&self.index).list(list).copied()
+    }
+
+    pub(crate) fn is_wrong(&self, list: List) -> bool {
+        self.index.is_wrong(list)
+    }
+
+    pub(crate) fn stored_count(&self, list: List) -> u64 {
+        self.index.count(list)
+    }
+
+    /// The index as it would be kept beside the document.
+    pub(crate) fn index_bytes(&self) -> Result<Vec<u8>, ChatError> {
+        self.rescue.get().unwrap_or(&self.index).to_bytes()
+    }
+
+    /// What the journal's first line says of the document.
+    pub(crate) fn base(&self) -> Result<Base, ChatError> {
+        base_of(&self.content, &self.index)
+    }
+
+    /// How many messages there are.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.last_place().saturating_sub(self.overlay.removed.len() as u64)
+    }
+
+    /// Whether there are no messages.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The last place that a message has, or had.
+    pub(crate) fn last_place(&self) -> u64 {
+        let added = self.overlay.messages.keys().next_back().copied();
+        added.unwrap_or(0).max(self.stored_count(List::Messages))
+    }
+
+    pub(crate) fn last_snapshot_place(&self) -> u64 {
+        let added = self.overlay.snapshots.keys().next_back().copied();
+        added.unwrap_or(0).max(self.stored_count(List::Snapshots))
+    }
+
+    /// The place of a message by its number; number 0 stands before all of them.
+    pub(crate) fn place_of(&self, number: u64) -> Result<u64, ChatError> {
+        if number > self.len() {
+            return Err(ChatError::NoNumber { number, last: self.len() });
+        }
+        let gone = &self.overlay.removed;
+        Ok(gone.iter().fold(number, |place, gone| if *gone <= place { place + 1 } else { place }))
+    }
+
+    /// The number of the message at a place, or of the last one before it.
+    pub(crate) fn number_of(&self, place: u64) -> u64 {
+        place.saturating_sub(self.overlay.removed.range(..=place).count() as u64)
+    }
+
+    pub(crate) fn is_kept(&self, place: u64) -> bool {
+        !self.overlay.removed.contains(&place)
+    }
+
+    /// One message by its number.
+    pub fn message(&self, number: u64) -> Result<Message, ChatError> {
+        let missing = ChatError::NoNumber { number, last: self.len() };
+        if number == 0 {
+            return Err(missing);
+        }
+        self.messages(number..=number)?.next().ok_or(missing)?
+    }
+
+    /// The messages of a range of numbers, in order, while they are read.
+    pub fn messages(&self, numbers: RangeInclusive<u64>) -> Result<Messages<'_>, ChatError> {
+        let first = (*numbers.start()).max(1);
+        let last = (*numbers.end()).min(self.len());
+        let (place, last) = match first > last {
+            true => (1, 0),
+            false => (self.place_of(first)?, self.place_of(last)?),
+        };
+        Ok(Messages { log: self, place, last, elements: None })
+    }
+
+    /// The number of the message with this id; of several, the first.
+    pub fn find(&self, id: &str) -> Result<Option<u64>, ChatError> {
+        for place in self.places_of(List::Messages, id)? {
+            if self.is_kept(place) {
+                let number = self.number_of(place);
+                if self.message(number)?.id().as_deref() == Some(id) {
+                    return Ok(Some(number));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The number that a user means: a number, or the id of a message.
+    pub fn resolve(&self, name: &str) -> Result<u64, ChatError> {
+        if let Some(number) = self.find(name)? {
+            return Ok(number);
+        }
+        match name.parse::<u64>() {
+            Ok(number) if number <= self.len() => Ok(number),
+            Ok(number) => Err(ChatError::NoNumber { number, last: self.len() }),
+            Err(_) => Err(ChatError::input(format!("there is no message {name:?}"))),
+        }
+    }
+
+    /// The places where elements with this id may be.
+    pub(crate) fn places_of(&self, list: List, id: &str) -> Result<Vec<u64>, ChatError> {
+        let mut places = self.by_index(|index| index.find(list, id))?;
+        places.extend(self.overlay.find(list, id));
+        Ok(places)
+    }
+
+    /// A text of the journal.
+    pub(crate) fn journal_value(&self, line: &std::ops::Range<u64>) -> Result<Tree, ChatError> {
+        let file = &self.files.journal;
+        let bytes = self.store.read(file, line.clone())?;
+        let text = String::from_utf8(bytes).map_err(|error| ChatError::damaged(file, error))?;
+        let tree = Tree::parse(text).map_err(|bad| ChatError::damaged(file, bad))?;
+        let missing = || ChatError::damaged(file, "a line has changed while it was read");
+        tree.at(&["value"]).ok_or_else(missing)
+    }
+
+    /// An element with what the journal says about it.
+    pub(crate) fn with_edits(
+        &self,
+        list: List,
+        place: u64,
+        text: String,
+    ) -> Result<Tree, ChatError> {
+        let edits = match list {
+            List::Messages => self.overlay.message_edits.get(&place),
+            List::Snapshots => self.overlay.snapshot_edits.get(&place),
+        };
+        let text = match edits {
+            Some(edits) => edited(&text, "", edits)
+                .map_err(|error| ChatError::damaged(&self.files.journal, error))?,
+            None => text,
+        };
+        let end = text.len();
+        Ok(Tree::trusted(text.into(), 0..end))
+    }
+
+    /// The snapshot at a place whose offset in the document is known.
+    pub(crate) fn snapshot_at(&self, known: &SnapshotPlace) -> Result<Tree, ChatError> {
+        let Some(facts) = self.facts(List::Snapshots) else {
+            return Err(ChatError::damaged(&self.files.document, "it has no tool snapshots"));
+        };
+        let mut elements = Elements::new(&self.content, known.offset, facts.close);
+        let missing = || ChatError::damaged(&self.files.document, "a snapshot is not where it was");
+        let element = elements.next()?.ok_or_else(missing)?;
+        let text = element.into_text(&self.files.document)?;
+        self.with_edits(List::Snapshots, known.place, text)
+    }
+}
+
+/// Messages, one after the other.
+pub struct Messages<'l> {
+    log: &'l ChatLog,
+    place: u64,
+    last: u64,
+    elements: Option<Elements>,
+}
+
+impl Messages<'_> {
+    /// The text of the next element of the document.
+    fn stored(&mut self) -> Result<String, ChatError> {
+        let log = self.log;
+        if self.elements.is_none() {
+            let place = self.place;
+            let elements = log.by_index(|index| {
+                let (first, offset) = index.block(place)?;
+                let close = index.list(List::Messages).map_or(0, |facts| facts.close);
+                let mut elements = Elements::new(&log.content, offset, close);
+                for _ in first..place {
+                    elements.next()?;
+                }
+                Ok(elements)
+            })?;
+            self.elements = Some(elements);
+        }
+        let element = match &mut self.elements {
+            Some(elements) => elements.next()?,
+            None => None,
+        };
+        let file = &log.files.document;
+        let missing = || ChatError::damaged(file, "it has fewer messages than it had");
+        element.ok_or_else(missing)?.into_text(file)
+    }
+
+    fn read(&mut self) -> Result<Tree, ChatError> {
+        let (log, place) = (self.log, self.place);
+        let text = if place <= log.stored_count(List::Messages) {
+            self.stored()?
+        } else {
+            let missing = || ChatError::damaged(&log.files.journal, "a message is not there");
+            let line = log.overlay.messages.get(&place).ok_or_else(missing)?;
+            log.journal_value(line)?.to_line()
+        };
+        log.with_edits(List::Messages, place, text)
+    }
+}
+
+impl Iterator for Messages<'_> {
+    type Item = Result<Message, ChatError>;
+
+    fn next(&mut self) -> Option<Result<Message, ChatError>> {
+        while self.place <= self.last {
+            let place = self.place;
+            let kept = self.log.is_kept(place);
+            if !kept && (self.elements.is_none() || place > self.log.stored_count(List::Messages)) {
+                self.place += 1;
+                continue;
+            }
+            let tree = self.read();
+            self.place += 1;
+            match tree {
+                Ok(tree) if kept => {
+                    let number = self.log.number_of(place);
+                    return Some(Ok(Message { number, place, tree }));
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    self.place = self.last + 1;
+                    return Some(Err(error));
+                }
+            }
+        }
+        None
+    }
+}
+
+fn base_of(content: &Content, index: &Index) -> Result<Base, ChatError> {
+    let mark = match index.mark() {
+        Some(mark) => mark,
+        None => content.mark()?,
+    };
+    let (messages, snapshots) = (index.count(List::Messages), index.count(List::Snapshots));
+    Ok(Base { mark, messages, snapshots })
+}
+
+/// The document without what is in its long lists.
+fn head(content: &Content, index: &Index) -> Result<Document, ChatError> {
+    let mut lists: Vec<&ListFacts> =
+        List::ALL.iter().filter_map(|list| index.list(*list)).collect();
+    lists.sort_by_key(|facts| facts.open);
+    let (mut text, mut at) = (Vec::new(), 0);
+    for facts in lists {
+        text.extend(content.read(at..facts.open + 1)?);
+        at = facts.close;
+    }
+    text.extend(content.read(at..content.len())?);
+    Document::parse(&text).map_err(|error: ParseError| ChatError::damaged(content.file(), error))
+}

@@ -1,0 +1,280 @@
+//! Messages: what is given becomes one, and one becomes another.
+
+use jiff::Timestamp;
+
+use super::error::ChatError;
+use super::log::Message;
+use super::shape::{MESSAGE, TYPES, time, wrong};
+use everturn_prompt::markup;
+use everturn_session::view;
+use everturn_value::delta::{Delta, Path};
+use everturn_value::tree::{Kind, Tree};
+
+impl Message {
+    /// What kind of entry it is in the common view. A message that was made of an entry of another layout says
+    /// so itself.
+    #[must_use]
+    pub fn kind(&self) -> view::Kind {
+        if let Some(kind) = self.tree.string_at(&["metadata", "entry", "kind"]) {
+            return view::Kind::parse(&kind);
+        }
+        let name = self.tree.string_at(&["type"]).unwrap_or_default();
+        match name.as_str() {
+            "protagonist" => view::Kind::User,
+            other => view::Kind::parse(other),
+        }
+    }
+
+    /// When it was sent, unless it was made of something of which nobody knew.
+    #[must_use]
+    pub fn time(&self) -> Option<Timestamp> {
+        let timed = self.tree.at(&["metadata", "entry", "timed"]);
+        let known = timed.is_none_or(|timed| timed.to_line() != "false");
+        let text = self.tree.string_at(&["timestamp"]).filter(|_| known);
+        text.and_then(|text| time(&text))
+    }
+
+    /// Who speaks.
+    #[must_use]
+    pub fn speaker(&self) -> String {
+        let sender = |key: &str| self.tree.string_at(&["sender", key]);
+        let by_type = || self.tree.string_at(&["type"]);
+        sender("name").or_else(|| sender("id")).or_else(by_type).unwrap_or_default()
+    }
+
+    /// What there is to read.
+    #[must_use]
+    pub fn text(&self) -> String {
+        text_of(&self.tree)
+    }
+
+    /// What there is to read, as HTML that is safe to show: what is stored, or else made from the text.
+    #[must_use]
+    pub fn formatted_text(&self) -> String {
+        match self.tree.string_at(&["content", "formatted_text"]) {
+            Some(html) if !html.trim().is_empty() => markup::clean(&html),
+            _ => markup::html(&self.text()),
+        }
+    }
+}
+
+/// The text of a message: that of its content, which may be a text itself.
+pub(crate) fn text_of(tree: &Tree) -> String {
+    let string = |path: &[&str]| {
+        let raw = tree.at(path).filter(|value| value.kind() == Kind::String)?.to_line();
+        // Half of a character is shown as what stands for one that is not there.
+        Some(String::from_utf8_lossy(&everturn_json::json::unescape(raw.as_bytes())).into_owned())
+    };
+    string(&["content", "text"]).or_else(|| string(&["content"])).unwrap_or_default()
+}
+
+fn text(value: &str) -> Tree {
+    Tree::from_value(value).unwrap_or_else(|_| Tree::null())
+}
+
+fn object(members: &[(&str, Tree)]) -> Tree {
+    Tree::of_members(members.iter().map(|(key, tree)| ((*key).to_owned(), tree.clone())))
+}
+
+fn parsed(text: &str) -> Tree {
+    Tree::parse(text).unwrap_or_else(|_| Tree::null())
+}
+
+/// Who sends a message that does not say so.
+fn sender(kind: &str, name: Option<&str>, protagonist: Option<&str>) -> Tree {
+    let (id, usual) = match kind {
+        "system" => ("system", "System"),
+        "narrator" => ("narrator", "Narrator"),
+        "protagonist" => ("protagonist", protagonist.unwrap_or("Protagonist")),
+        "ooc" => ("player", "Player"),
+        _ => ("npc", "Somebody"),
+    };
+    let name = name.unwrap_or(usual);
+    let slug = || {
+        let plain = |c: char| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+        name.chars().map(plain).collect::<String>().trim_matches('-').to_owned()
+    };
+    let id = if kind == "npc" && !slug().is_empty() { slug() } else { id.to_owned() };
+    object(&[("id", text(&id)), ("name", text(name))])
+}
+
+/// What is given for a new message: all of it, or the short form `{"type", "name", "text"}`.
+pub(crate) struct Given<'g> {
+    pub(crate) tree: &'g Tree,
+    pub(crate) id: &'g str,
+    pub(crate) now: &'g str,
+    /// The name of the protagonist.
+    pub(crate) protagonist: Option<&'g str>,
+}
+
+impl Given<'_> {
+    /// The message; fields that are not known are kept, after the others.
+    pub(crate) fn message(&self) -> Result<Tree, ChatError> {
+        let tree = self.tree;
+        if tree.kind() != Kind::Object {
+            return Err(ChatError::input(format!("a message is an object, not {}", tree.kind())));
+        }
+        let has = |key: &str| tree.at(&[key]).filter(|value| !value.is_null());
+        let kind = tree.string_at(&["type"]);
+        let kind = kind.ok_or_else(|| {
+            ChatError::input(format!("a message needs a type: one of {}", TYPES.join(", ")))
+        })?;
+        let content = match (has("content"), has("text")) {
+            (Some(content), _) if content.kind() == Kind::String => object(&[("text", content)]),
+            (Some(content), _) => content,
+            (None, Some(words)) => object(&[("text", words)]),
+            (None, None) => return Err(ChatError::input("a message needs a content, or a text")),
+        };
+        let name = tree.string_at(&["name"]);
+        let sender =
+            has("sender").unwrap_or_else(|| sender(&kind, name.as_deref(), self.protagonist));
+        let mut members = vec![
+            ("id".to_owned(), text(self.id)),
+            ("timestamp".to_owned(), has("timestamp").unwrap_or_else(|| text(self.now))),
+            ("type".to_owned(), text(&kind)),
+            ("sender".to_owned(), sender),
+            ("content".to_owned(), content),
+            ("metadata".to_owned(), metadata(has("metadata"))),
+        ];
+        let short = has("content").is_none();
+        for (key, value) in tree.children() {
+            let used = (key == "text" && short) || (key == "name" && has("sender").is_none());
+            if !used && !members.iter().any(|(known, _)| *known == key) {
+                members.push((key, value));
+            }
+        }
+        let message = Tree::of_members(members);
+        match wrong(&message, MESSAGE).into_iter().next() {
+            Some(what) => Err(ChatError::input(format!("the message is not right: {what}"))),
+            None => Ok(message),
+        }
+    }
+}
+
+/// The metadata of a new message, with what every message says of itself.
+fn metadata(given: Option<Tree>) -> Tree {
+    let usual = [
+        ("is_edited", "false"),
+        ("edit_history", "[]"),
+        ("is_regenerated", "false"),
+        ("regeneration_history", "[]"),
+    ];
+    match given {
+        Some(tree) if tree.kind() == Kind::Object => {
+            let mut members = tree.children();
+            for (key, value) in usual {
+                if !members.iter().any(|(known, _)| known == key) {
+                    members.push((key.to_owned(), parsed(value)));
+                }
+            }
+            Tree::of_members(members)
+        }
+        Some(other) => other,
+        None => object(&usual.map(|(key, value)| (key, parsed(value)))),
+    }
+}
+
+fn set(path: &[&str], value: Tree) -> Delta {
+    Delta::set(Path::array(path.iter().copied()), value)
+}
+
+/// Adds to a list of the metadata, which is made if need be.
+fn remember(message: &Tree, list: &str, entry: Tree) -> Result<Delta, ChatError> {
+    let metadata = message.at(&["metadata"]).map(|metadata| metadata.kind());
+    if metadata.is_some_and(|kind| kind != Kind::Object) {
+        return Err(ChatError::input("the metadata of the message are no object"));
+    }
+    let path = Path::array(["metadata", list]);
+    match message.at(&["metadata", list]).map(|list| list.kind()) {
+        Some(Kind::Array) => Ok(Delta::push(path, entry)),
+        None | Some(Kind::Null) => Ok(Delta::set(path, parsed(&format!("[{}]", entry.to_line())))),
+        Some(_) => Err(ChatError::input(format!("metadata.{list} of the message is no list"))),
+    }
+}
+
+/// The content of a message with another text; what was made from the old text goes.
+fn with_text(message: &Tree, words: &str) -> Vec<Delta> {
+    let is_object = message.at(&["content"]).is_some_and(|content| content.kind() == Kind::Object);
+    if !is_object {
+        return vec![set(&["content"], object(&[("text", text(words))]))];
+    }
+    let mut edits = vec![set(&["content", "text"], text(words))];
+    if message.at(&["content", "formatted_text"]).is_some() {
+        edits.push(Delta::delete(Path::array(["content", "formatted_text"])));
+    }
+    edits
+}
+
+fn past(message: &Tree, now: &str, tools: Option<Tree>) -> Tree {
+    let content = message.at(&["content"]).unwrap_or_else(Tree::null);
+    let mut members = vec![("timestamp", text(now)), ("content", content)];
+    members.extend(tools.map(|tools| ("tool_states", tools)));
+    object(&members)
+}
+
+/// What changes when a message gets another text, the old one being kept.
+pub(crate) fn edit(message: &Tree, words: &str, now: &str) -> Result<Vec<Delta>, ChatError> {
+    let mut edits = vec![
+        remember(message, "edit_history", past(message, now, None))?,
+        set(&["metadata", "is_edited"], parsed("true")),
+    ];
+    edits.extend(with_text(message, words));
+    Ok(edits)
+}
+
+/// What changes when a message is told anew. `tools` are the states that go with what was told before.
+pub(crate) fn regenerate(
+    message: &Tree,
+    words: &str,
+    tools: Option<Tree>,
+    now: &str,
+) -> Result<Vec<Delta>, ChatError> {
+    let mut edits = vec![
+        remember(message, "regeneration_history", past(message, now, tools))?,
+        set(&["metadata", "is_regenerated"], parsed("true")),
+    ];
+    edits.extend(with_text(message, words));
+    Ok(edits)
+}
+
+/// A telling that was chosen among those of the past.
+pub(crate) struct Choice {
+    pub(crate) edits: Vec<Delta>,
+    /// The states of the tools that go with it, if they were noted.
+    pub(crate) tools: Option<Tree>,
+}
+
+/// What changes when an earlier telling is taken back; the present one takes its place among the earlier ones.
+pub(crate) fn choose(
+    message: &Tree,
+    which: u64,
+    tools: Option<Tree>,
+    now: &str,
+) -> Result<Choice, ChatError> {
+    let history = message.at(&["metadata", "regeneration_history"]);
+    let count = history.as_ref().and_then(|list| list.len_at::<&str>(&[])).unwrap_or(0) as u64;
+    let missing = || {
+        ChatError::input(match count {
+            0 => "the message was never regenerated".to_owned(),
+            count => format!("there is no telling {which}: the message has {count} earlier ones"),
+        })
+    };
+    let at = which.checked_sub(1).filter(|at| *at < count).ok_or_else(missing)?.to_string();
+    let chosen = history.and_then(|list| list.at(&[&at])).ok_or_else(missing)?;
+    // A list may also hold the bare texts, or contents without a time.
+    let content = match chosen.kind() {
+        Kind::String => object(&[("text", chosen.clone())]),
+        _ => match chosen.at(&["content"]) {
+            Some(content) if content.kind() == Kind::String => object(&[("text", content)]),
+            Some(content) => content,
+            None => chosen.clone(),
+        },
+    };
+    let path = ["metadata", "regeneration_history", at.as_str()];
+    let edits = vec![
+        Delta::set(Path::array(path), past(message, now, tools)),
+        set(&["content"], content),
+        set(&["metadata", "is_regenerated"], parsed("true")),
+    ];
+    Ok(Choice { edits, tools: chosen.at(&["tool_states"]) })
+}

@@ -1,0 +1,385 @@
+//! A document written anew, with what the journal says, in bounded memory: whatever did not change is copied byte for
+//! byte.
+
+use std::collections::{BTreeMap, HashMap};
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::content::{CHUNK, Elements};
+use super::edit::{edited, laid_out};
+use super::error::ChatError;
+use super::index::ListFacts;
+use super::log::ChatLog;
+use super::survey::List;
+use everturn_json::json;
+use everturn_value::document::{Document, Layout, Segment, Style};
+use everturn_value::tree::Tree;
+
+/// Where a document that is being written goes.
+pub(crate) trait Sink {
+    /// Takes the next bytes.
+    fn put(&mut self, bytes: &[u8]) -> Result<(), ChatError>;
+
+    /// Says that a newline could stand here, for a sink that needs one from time to time.
+    fn joint(&mut self) -> Result<(), ChatError>;
+
+    /// Whether it needs newlines.
+    fn wants_lines(&self) -> bool;
+}
+
+impl Sink for Vec<u8> {
+    fn put(&mut self, bytes: &[u8]) -> Result<(), ChatError> {
+        self.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn joint(&mut self) -> Result<(), ChatError> {
+        Ok(())
+    }
+
+    fn wants_lines(&self) -> bool {
+        false
+    }
+}
+
+/// What becomes of a chat log when it is written anew.
+pub(crate) struct Plan {
+    /// Everything but the long lists.
+    pub(crate) head: Document,
+    /// The place of the last message that is kept.
+    pub(crate) last: u64,
+    /// Messages that are put before the one at a place.
+    pub(crate) inserts: BTreeMap<u64, Tree>,
+}
+
+impl Plan {
+    /// The chat log as it is, with all that the journal says.
+    pub(crate) fn fold(log: &ChatLog) -> Result<Plan, ChatError> {
+        let mut plan =
+            Plan { head: log.head.clone(), last: log.last_place(), inserts: BTreeMap::new() };
+        plan.derive(log, log.overlay.time.clone().as_deref())?;
+        Ok(plan)
+    }
+
+    /// Makes the values true that follow from the messages.
+    pub(crate) fn derive(
+        &mut self,
+        log: &ChatLog,
+        modified: Option<&str>,
+    ) -> Result<(), ChatError> {
+        let number = log.number_of(self.last);
+        let count = number + self.inserts.len() as u64;
+        let end = match number {
+            0 => None,
+            number => log.message(number)?.tree.string_at(&["timestamp"]),
+        };
+        derive(&mut self.head, count, end.as_deref(), modified);
+        Ok(())
+    }
+
+    fn cuts(&self, log: &ChatLog) -> bool {
+        self.last < log.last_place()
+    }
+}
+
+/// Sets what can be set; a value on the way that is no object is left as it is.
+fn set<T: Serialize + ?Sized>(head: &mut Document, path: &[&str], value: &T) {
+    let path: Vec<Segment<'_>> = path.iter().map(|key| Segment::Key(key)).collect();
+    // What is of another type than it should be is a finding of the check, and stays.
+    drop(head.set(&path, value));
+}
+
+/// Makes `modified`, `message_count`, `end_time` and `duration_seconds` true.
+pub(crate) fn derive(head: &mut Document, count: u64, end: Option<&str>, modified: Option<&str>) {
+    if let Some(modified) = modified {
+        set(head, &["metadata", "modified"], modified);
+    }
+    let start: Option<String> =
+        head.read(&[Segment::Key("session"), Segment::Key("start_time")]).ok().flatten();
+    if let Some(end) = end {
+        set(head, &["session", "end_time"], end);
+        if let Some(seconds) = duration(start.as_deref(), end) {
+            set(head, &["session", "duration_seconds"], &seconds);
+        }
+    }
+    set(head, &["session", "message_count"], &count);
+}
+
+/// The whole seconds between two times, if both can be read.
+pub(crate) fn duration(start: Option<&str>, end: &str) -> Option<i64> {
+    let start: Timestamp = start?.parse().ok()?;
+    let end: Timestamp = end.parse().ok()?;
+    Some(end.as_second() - start.as_second())
+}
+
+/// Where the brackets of the lists are in a text without their contents.
+fn brackets(head: &Document) -> Vec<(List, usize)> {
+    let text = head.text().as_bytes();
+    let start = text.len() - head.text().trim_start_matches('\u{feff}').len();
+    let Ok(Some(entries)) = json::entries(text, start) else { return Vec::new() };
+    let mut found: BTreeMap<List, usize> = BTreeMap::new();
+    for entry in entries.list {
+        let key = entry.key.and_then(|key| text.get(key)).map(json::unescape);
+        if let Some(list) = key.and_then(|key| List::named(&key)) {
+            match text.get(entry.value.start) {
+                Some(b'[') => drop(found.insert(list, entry.value.start)),
+                _ => drop(found.remove(&list)),
+            }
+        }
+    }
+    let mut found: Vec<(List, usize)> = found.into_iter().collect();
+    found.sort_by_key(|(_, at)| *at);
+    found
+}
+
+/// Writes a chat log anew.
+pub(crate) fn write(log: &ChatLog, plan: &Plan, sink: &mut dyn Sink) -> Result<(), ChatError> {
+    let mut head = plan.head.clone();
+    for list in List::ALL {
+        let added = match list {
+            List::Messages => !log.overlay.messages.is_empty() || !plan.inserts.is_empty(),
+            List::Snapshots => !log.overlay.snapshots.is_empty(),
+        };
+        if added && head.get(&[Segment::Key(list.key())]).is_none() {
+            set(&mut head, &[list.key()], &[0_u8; 0]);
+        }
+    }
+    let text = head.text().as_bytes();
+    let mut at = 0;
+    for (list, open) in brackets(&head) {
+        sink.put(text.get(at..=open).unwrap_or_default())?;
+        Rewrite { log, plan, style: head.style(), list, sink }.list()?;
+        at = open + 1;
+        // What is left of the list in the head is white space at most.
+        at += text.get(at..).unwrap_or_default().iter().take_while(|byte| **byte != b']').count();
+    }
+    sink.put(text.get(at..).unwrap_or_default())
+}
+
+/// What stands around the elements of an array.
+struct Gaps {
+    lead: Vec<u8>,
+    between: Vec<u8>,
+    tail: Vec<u8>,
+}
+
+struct Rewrite<'a> {
+    log: &'a ChatLog,
+    plan: &'a Plan,
+    style: &'a Style,
+    list: List,
+    sink: &'a mut dyn Sink,
+}
+
+/// What the line of an element begins with.
+fn indent(gap: &[u8]) -> String {
+    match gap.iter().rposition(|byte| *byte == b'\n') {
+        Some(at) => {
+            let blanks = gap.get(at + 1..).unwrap_or_default();
+            String::from_utf8_lossy(blanks).chars().filter(|c| matches!(c, ' ' | '\t')).collect()
+        }
+        None => String::new(),
+    }
+}
+
+impl<'a> Rewrite<'a> {
+    fn gaps(&self, facts: Option<&ListFacts>) -> Result<Gaps, ChatError> {
+        let flat = |layout: Layout| if layout == Layout::Compact { "," } else { ", " };
+        let line = |levels: usize| {
+            format!("{}{}", self.style.line_end.as_str(), self.style.layout.indent(levels))
+        };
+        let Some(facts) = facts.filter(|facts| facts.count > 0) else {
+            return Ok(match self.style.layout {
+                Layout::Pretty(_) => Gaps {
+                    lead: line(2).into_bytes(),
+                    between: format!(",{}", line(2)).into_bytes(),
+                    tail: line(1).into_bytes(),
+                },
+                layout => {
+                    let between = flat(layout).as_bytes().to_vec();
+                    Gaps { lead: Vec::new(), between, tail: Vec::new() }
+                }
+            });
+        };
+        let content = &self.log.content;
+        let lead = content.read(facts.open + 1..facts.first)?;
+        let tail = content.read(facts.end..facts.close)?;
+        let between = if facts.count > 1 {
+            content.read(facts.before..facts.last)?
+        } else if lead.contains(&b'\n') {
+            [b",", lead.as_slice()].concat()
+        } else {
+            flat(self.style.layout).as_bytes().to_vec()
+        };
+        Ok(Gaps { lead, between, tail })
+    }
+
+    /// Whether the elements of the document stay as they are.
+    fn is_plain(&self, gaps: &Gaps) -> bool {
+        let overlay = &self.log.overlay;
+        let count = self.log.stored_count(self.list);
+        let edits = match self.list {
+            List::Messages => &overlay.message_edits,
+            List::Snapshots => &overlay.snapshot_edits,
+        };
+        let removes = self.list == List::Messages && overlay.removed.iter().any(|at| *at <= count);
+        let lines = !self.sink.wants_lines() || gaps.between.contains(&b'\n');
+        let changed = edits.keys().any(|place| *place <= count)
+            || removes
+            || self.plan.cuts(self.log)
+            || (self.list == List::Messages && !self.plan.inserts.is_empty());
+        lines && !changed
+    }
+
+    fn list(&mut self) -> Result<(), ChatError> {
+        let facts = self.log.facts(self.list);
+        let gaps = self.gaps(facts.as_ref())?;
+        let mut empty = match &facts {
+            Some(facts) if facts.count > 0 && self.is_plain(&gaps) => {
+                self.copy(facts.open + 1, facts.end)?;
+                false
+            }
+            Some(facts) => self.stored(facts, &gaps)?,
+            None => true,
+        };
+        self.added(&gaps, &mut empty)?;
+        if empty {
+            // An array without elements keeps the white space that it had.
+            return match &facts {
+                Some(facts) if facts.count == 0 => self.copy(facts.open + 1, facts.close),
+                _ => Ok(()),
+            };
+        }
+        self.sink.put(&gaps.tail)
+    }
+
+    fn copy(&mut self, start: u64, end: u64) -> Result<(), ChatError> {
+        let mut at = start;
+        while at < end {
+            let next = end.min(at + CHUNK);
+            self.sink.put(&self.log.content.read(at..next)?)?;
+            at = next;
+        }
+        Ok(())
+    }
+
+    /// Writes what is left of the elements of the document; says whether that is nothing.
+    fn stored(&mut self, facts: &ListFacts, gaps: &Gaps) -> Result<bool, ChatError> {
+        let log = self.log;
+        let keeps = self.kept()?;
+        let mut elements = Elements::new(&log.content, facts.open + 1, facts.close);
+        let (mut empty, mut place) = (true, 0);
+        while let Some(element) = elements.next()? {
+            place += 1;
+            if let Some(tree) =
+                self.plan.inserts.get(&place).filter(|_| self.list == List::Messages)
+            {
+                self.element(&gaps.between, tree, gaps, &mut empty)?;
+            }
+            if !keeps(place) {
+                continue;
+            }
+            let own = if element.gap.contains(&b',') { &element.gap } else { &gaps.between };
+            let gap = if empty { gaps.lead.clone() } else { own.clone() };
+            let edits = match self.list {
+                List::Messages => log.overlay.message_edits.get(&place),
+                List::Snapshots => log.overlay.snapshot_edits.get(&place),
+            };
+            let bytes = match edits {
+                Some(edits) => {
+                    let text = element.into_text(log.content.file())?;
+                    let damaged = |error| ChatError::damaged(&log.files.journal, error);
+                    edited(&text, &indent(&gap), edits).map_err(damaged)?.into_bytes()
+                }
+                None => element.bytes,
+            };
+            self.raw(&gap, &bytes, &mut empty)?;
+        }
+        Ok(empty)
+    }
+
+    /// Writes what the journal adds.
+    fn added(&mut self, gaps: &Gaps, empty: &mut bool) -> Result<(), ChatError> {
+        let log = self.log;
+        let added: Vec<(u64, std::ops::Range<u64>)> = match self.list {
+            List::Messages => {
+                let kept = log.overlay.messages.iter();
+                let kept = kept.filter(|(at, _)| **at <= self.plan.last && log.is_kept(**at));
+                kept.map(|(place, line)| (*place, line.clone())).collect()
+            }
+            List::Snapshots => {
+                let kept = log.overlay.snapshots.iter();
+                let kept = kept.filter(|(at, added)| {
+                    let message = log.overlay.moved.get(at).copied().unwrap_or(added.message);
+                    message <= self.plan.last
+                });
+                kept.map(|(place, added)| (*place, added.line.clone())).collect()
+            }
+        };
+        for (place, line) in added {
+            if let Some(tree) =
+                self.plan.inserts.get(&place).filter(|_| self.list == List::Messages)
+            {
+                self.element(&gaps.between, tree, gaps, empty)?;
+            }
+            let value = log.journal_value(&line)?;
+            let tree = log.with_edits(self.list, place, value.to_line())?;
+            self.element(&gaps.between, &tree, gaps, empty)?;
+        }
+        if self.list == List::Messages {
+            let plan = self.plan;
+            for tree in plan.inserts.range(log.last_place() + 1..).map(|(_, tree)| tree) {
+                self.element(&gaps.between, tree, gaps, empty)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a new element in the style of the others.
+    fn element(
+        &mut self,
+        between: &[u8],
+        tree: &Tree,
+        gaps: &Gaps,
+        empty: &mut bool,
+    ) -> Result<(), ChatError> {
+        let gap = if *empty { gaps.lead.clone() } else { between.to_vec() };
+        let on_lines = gaps.between.contains(&b'\n');
+        let text = if on_lines {
+            laid_out(tree, self.style, &indent(&gaps.between))
+        } else {
+            let layout = match self.style.layout {
+                Layout::Compact => Layout::Compact,
+                Layout::Spaced | Layout::Pretty(_) => Layout::Spaced,
+            };
+            laid_out(tree, &Style { layout, ..*self.style }, "")
+        };
+        self.raw(&gap, text.as_bytes(), empty)
+    }
+
+    fn raw(&mut self, gap: &[u8], bytes: &[u8], empty: &mut bool) -> Result<(), ChatError> {
+        if !*empty {
+            self.sink.joint()?;
+        }
+        *empty = false;
+        self.sink.put(gap)?;
+        self.sink.put(bytes)
+    }
+
+    /// Which elements of the document are kept.
+    fn kept(&self) -> Result<Box<dyn Fn(u64) -> bool + 'a>, ChatError> {
+        let (log, last) = (self.log, self.plan.last);
+        if self.list == List::Messages {
+            return Ok(Box::new(move |place| place <= last && log.is_kept(place)));
+        }
+        if !self.plan.cuts(log) {
+            return Ok(Box::new(|_| true));
+        }
+        let known = log.by_index(|index| index.snapshots_between(0..=u64::MAX))?;
+        let mut messages: HashMap<u64, u64> =
+            known.iter().map(|known| (known.place, known.message)).collect();
+        messages.extend(&log.overlay.moved);
+        Ok(Box::new(move |place| messages.get(&place).is_none_or(|message| *message <= last)))
+    }
+}

@@ -1,0 +1,200 @@
+//! Support tools: what they are made of, and what state they are in.
+
+mod component;
+mod state;
+
+use std::sync::Arc;
+
+use super::error::ChatError;
+use super::log::ChatLog;
+use super::names::tool_file;
+use super::survey::List;
+use super::tags::{Action, Tag};
+use everturn_json::finding::{Code, Finding};
+use everturn_json::names::FilePath;
+use everturn_store::{Store, StoreError};
+use everturn_value::document::Document;
+use everturn_value::tree::{Kind, Tree};
+
+pub use component::{Component, ComponentKind, Fired};
+pub use state::ToolState;
+pub(crate) use state::{Changed, Shape, changes_of};
+
+/// A support tool of a chat log.
+#[derive(Debug, Clone)]
+pub struct Tool {
+    /// Its id.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// What it is made of, as far as its definition is known.
+    pub components: Vec<Component>,
+}
+
+impl Tool {
+    /// The state that it begins with.
+    #[must_use]
+    pub fn defaults(&self) -> ToolState {
+        let values = self.components.iter();
+        let values = values.map(|component| (component.id.clone(), component.default.clone()));
+        ToolState { values: values.collect(), shape: Shape::Documented }
+    }
+
+    pub(crate) fn component(&self, id: &str) -> Option<&Component> {
+        self.components.iter().find(|component| component.id == id)
+    }
+}
+
+/// What a change of a component comes to.
+pub(crate) struct Outcome {
+    pub(crate) value: Tree,
+    pub(crate) fired: Vec<Fired>,
+    /// What is odd about it although it is done.
+    pub(crate) odd: Option<String>,
+}
+
+/// The value that a tag gives a component which has another.
+pub(crate) fn carry_out(tool: &Tool, state: &ToolState, tag: &Tag) -> Result<Outcome, String> {
+    let before = state.get(&tag.id).cloned().unwrap_or_else(Tree::null);
+    let known = tool.component(&tag.id).cloned();
+    let component = known.unwrap_or_else(|| Component::guessed(&tag.id, &before));
+    let value = match tag.action {
+        Action::Update => component.value_of(&tag.value, &before)?,
+        Action::Add => component.with_element(&tag.value, &before)?,
+    };
+    let odd = component.outside(&value);
+    let fired = component.fires(&tool.id, &before, &value);
+    Ok(Outcome { value, fired, odd })
+}
+
+fn note(file: &FilePath, code: Code, message: String) -> Finding {
+    Finding { file: file.clone(), line: None, offset: None, code, message }
+}
+
+/// The tools that a chat log names, with their definitions: from the chat log itself, or from `tools/<id>.json`.
+pub(crate) fn tools_of(log: &ChatLog, findings: &mut Vec<Finding>) -> Result<Vec<Tool>, ChatError> {
+    let head = log.head();
+    let listed = head.at(&["session", "support_tools"]);
+    let listed = listed.filter(|list| list.kind() == Kind::Array);
+    let listed = listed.map(|list| list.children()).unwrap_or_default();
+    let mut tools: Vec<Tool> = Vec::new();
+    for (_, entry) in listed {
+        let Some(id) = entry.string_at(&["id"]) else { continue };
+        let name = entry.string_at(&["name"]).unwrap_or_else(|| id.clone());
+        let definition = match has_components(&entry) {
+            true => Some(entry.clone()),
+            false => definition(&log.store, &id, findings)?,
+        };
+        let components = definition.map(|definition| Component::all(&definition));
+        tools.push(Tool { id, name, components: components.unwrap_or_default() });
+    }
+    // A tool that was used and is not listed is there all the same.
+    let mut used =
+        log.by_index(|index| Ok(index.tools().map(str::to_owned).collect::<Vec<_>>()))?;
+    used.extend(log.overlay.snapshots.values().map(|added| added.tool.clone()));
+    for id in used {
+        if !id.is_empty() && !tools.iter().any(|tool| tool.id == id) {
+            tools.push(Tool { name: id.clone(), id, components: Vec::new() });
+        }
+    }
+    Ok(tools)
+}
+
+fn has_components(entry: &Tree) -> bool {
+    let list = |path: &[&str]| entry.at(path).is_some_and(|list| list.kind() == Kind::Array);
+    list(&["components"]) || list(&["tool", "components"])
+}
+
+fn definition(
+    store: &Arc<dyn Store>,
+    id: &str,
+    findings: &mut Vec<Finding>,
+) -> Result<Option<Tree>, ChatError> {
+    let Ok(file) = tool_file(id) else { return Ok(None) };
+    let bytes = match store.read(&file, 0..u64::MAX) {
+        Ok(bytes) => bytes,
+        Err(StoreError::Missing { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    match Document::parse(&bytes) {
+        Ok(document) => {
+            let text = document.get(&[]).unwrap_or_default().to_owned();
+            let end = text.len();
+            Ok(Some(Tree::trusted(text.into(), 0..end)))
+        }
+        Err(error) => {
+            findings.push(note(&file, Code::BadDocument, error.to_string()));
+            Ok(None)
+        }
+    }
+}
+
+impl ChatLog {
+    /// The support tools, with their definitions as far as they are known.
+    pub fn tools(&self) -> Result<(Vec<Tool>, Vec<Finding>), ChatError> {
+        let mut findings = Vec::new();
+        let tools = tools_of(self, &mut findings)?;
+        Ok((tools, findings))
+    }
+
+    /// The state of a tool after a message; that of its definition, if nothing was noted before.
+    pub fn tool_state(&self, tool: &Tool, number: u64) -> Result<ToolState, ChatError> {
+        let place = if number == self.len() { self.last_place() } else { self.place_of(number)? };
+        let noted = self.noted(&tool.id, place)?;
+        Ok(noted.map_or_else(|| tool.defaults(), |tree| ToolState::of_snapshot(&tree, tool)))
+    }
+
+    /// The last snapshot of a tool at or before the message at a place.
+    pub(crate) fn noted(&self, tool: &str, place: u64) -> Result<Option<Tree>, ChatError> {
+        let overlay = &self.overlay;
+        let stored = self.by_index(|index| {
+            for known in index.snapshots(tool, place)? {
+                let known = known?;
+                if !overlay.moved.contains_key(&known.place) {
+                    return Ok(Some((known, self.snapshot_at(&known)?)));
+                }
+            }
+            Ok(None)
+        })?;
+        let mut best = stored.map(|(known, tree)| ((known.message, known.place), tree));
+        let mut better = |at: (u64, u64), tree: Tree| {
+            if best.as_ref().is_none_or(|(known, _)| *known < at) {
+                best = Some((at, tree));
+            }
+        };
+        for (at, message) in overlay.moved.range(..=self.stored_count(List::Snapshots)) {
+            if *message > place {
+                continue;
+            }
+            let known = self.by_index(|index| {
+                let all = index.snapshots_between(0..=u64::MAX)?;
+                Ok(all.into_iter().find(|known| known.place == *at))
+            })?;
+            if let Some(known) = known {
+                let tree = self.snapshot_at(&known)?;
+                if tree.string_at(&["tool_id"]).as_deref() == Some(tool) {
+                    better((*message, *at), tree);
+                }
+            }
+        }
+        for (at, added) in &overlay.snapshots {
+            let message = overlay.moved.get(at).copied().unwrap_or(added.message);
+            if added.tool == tool && message <= place {
+                let tree = self.journal_value(&added.line)?.to_line();
+                better((message, *at), self.with_edits(List::Snapshots, *at, tree)?);
+            }
+        }
+        Ok(best.map(|(_, tree)| tree))
+    }
+
+    /// The states of all tools after a message, by their ids.
+    pub fn states(&self, number: u64) -> Result<(Tree, Vec<Finding>), ChatError> {
+        let (tools, findings) = self.tools()?;
+        let mut members = Vec::new();
+        for tool in &tools {
+            let state = self.tool_state(tool, number)?;
+            members.push((tool.id.clone(), Tree::of_members(state.values)));
+        }
+        Ok((Tree::of_members(members), findings))
+    }
+}

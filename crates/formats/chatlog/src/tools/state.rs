@@ -1,0 +1,194 @@
+//! The state of a tool: what its snapshots say, in either shape.
+
+use super::Tool;
+use everturn_value::tree::{Kind, Tree};
+
+/// How snapshots are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// `{"components": [{"id", "current_value"}]}`, and changes as an array.
+    Documented,
+    /// `{"<component>": value}`, and changes as an object, as the program's database has them.
+    Database,
+}
+
+/// The values of a tool's components, in their order.
+#[derive(Debug, Clone)]
+pub struct ToolState {
+    /// The values by the ids of their components.
+    pub values: Vec<(String, Tree)>,
+    pub(crate) shape: Shape,
+}
+
+fn quoted(text: &str) -> String {
+    Tree::from_value(text).map_or_else(|_| "\"\"".to_owned(), |tree| tree.to_line())
+}
+
+impl ToolState {
+    /// What a snapshot says; components that it does not have begin as the definition says.
+    pub(crate) fn of_snapshot(snapshot: &Tree, tool: &Tool) -> ToolState {
+        let state = snapshot.at(&["state"]).unwrap_or_else(Tree::null);
+        let mut noted = ToolState::parse(&state);
+        for component in &tool.components {
+            if noted.get(&component.id).is_none() {
+                noted.values.push((component.id.clone(), component.default.clone()));
+            }
+        }
+        noted
+    }
+
+    /// Reads a state in either shape.
+    pub(crate) fn parse(state: &Tree) -> ToolState {
+        let list = state.at(&["components"]).filter(|list| list.kind() == Kind::Array);
+        if let Some(list) = list {
+            let value = |(_, entry): (String, Tree)| {
+                let id = entry.string_at(&["id"])?;
+                Some((id, entry.at(&["current_value"]).unwrap_or_else(Tree::null)))
+            };
+            let values = list.children().into_iter().filter_map(value).collect();
+            return ToolState { values, shape: Shape::Documented };
+        }
+        let values = match state.kind() {
+            Kind::Object => state.children(),
+            _ => Vec::new(),
+        };
+        let shape = if values.is_empty() { Shape::Documented } else { Shape::Database };
+        ToolState { values, shape }
+    }
+
+    /// The value of a component.
+    #[must_use]
+    pub fn get(&self, component: &str) -> Option<&Tree> {
+        self.values.iter().find(|(id, _)| id == component).map(|(_, value)| value)
+    }
+
+    pub(crate) fn set(&mut self, component: &str, value: Tree) {
+        match self.values.iter_mut().find(|(id, _)| id == component) {
+            Some((_, known)) => *known = value,
+            None => self.values.push((component.to_owned(), value)),
+        }
+    }
+
+    /// The state as a snapshot has it.
+    pub(crate) fn to_text(&self) -> String {
+        let values = self.values.iter();
+        match self.shape {
+            Shape::Documented => {
+                let values: Vec<String> = values
+                    .map(|(id, value)| {
+                        format!("{{\"id\":{},\"current_value\":{}}}", quoted(id), value.to_line())
+                    })
+                    .collect();
+                format!("{{\"components\":[{}]}}", values.join(","))
+            }
+            Shape::Database => {
+                let values: Vec<String> = values
+                    .map(|(id, value)| format!("{}:{}", quoted(id), value.to_line()))
+                    .collect();
+                format!("{{{}}}", values.join(","))
+            }
+        }
+    }
+}
+
+/// One change of a component.
+#[derive(Debug, Clone)]
+pub(crate) struct Changed {
+    pub(crate) component: String,
+    pub(crate) before: Tree,
+    pub(crate) after: Tree,
+    pub(crate) cause: Option<String>,
+}
+
+impl Changed {
+    pub(crate) fn to_text(&self, shape: Shape) -> String {
+        let Changed { component, before, after, cause } = self;
+        let (before, after) = (before.to_line(), after.to_line());
+        let (component, cause) = (quoted(component), quoted(cause.as_deref().unwrap_or_default()));
+        match shape {
+            Shape::Documented => format!(
+                "{{\"component_id\":{component},\"previous_value\":{before},\"new_value\":{after},\"cause\":{cause}}}"
+            ),
+            Shape::Database => {
+                format!("{component}:{{\"from\":{before},\"to\":{after},\"reason\":{cause}}}")
+            }
+        }
+    }
+
+    /// Several changes as a snapshot has them.
+    pub(crate) fn all_to_text(changes: &[Changed], shape: Shape) -> String {
+        let texts: Vec<String> = changes.iter().map(|change| change.to_text(shape)).collect();
+        let texts = texts.join(",");
+        match shape {
+            Shape::Documented => format!("[{texts}]"),
+            Shape::Database => format!("{{{texts}}}"),
+        }
+    }
+}
+
+/// The changes that a snapshot tells, in either shape.
+pub(crate) fn changes_of(snapshot: &Tree) -> Vec<Changed> {
+    let Some(changes) = snapshot.at(&["changes"]) else { return Vec::new() };
+    let value = |entry: &Tree, key: &str| entry.at(&[key]).unwrap_or_else(Tree::null);
+    let list = changes.children().into_iter();
+    match changes.kind() {
+        Kind::Array => list
+            .filter_map(|(_, entry)| {
+                let component = entry.string_at(&["component_id"])?;
+                let (before, after) = (value(&entry, "previous_value"), value(&entry, "new_value"));
+                Some(Changed { component, before, after, cause: entry.string_at(&["cause"]) })
+            })
+            .collect(),
+        Kind::Object => list
+            .map(|(component, entry)| {
+                // What was added to a list is told without the list; the state has it.
+                let state = snapshot.at(&["state"]).unwrap_or_else(Tree::null);
+                let now = ToolState::parse(&state).get(&component).cloned();
+                let after = entry.at(&["to"]).or(now).unwrap_or_else(Tree::null);
+                let cause = entry.string_at(&["reason"]);
+                Changed { component, before: value(&entry, "from"), after, cause }
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(text: &str) -> Tree {
+        Tree::parse(text).unwrap()
+    }
+
+    #[test]
+    fn both_shapes_are_read_and_written_as_they_were() {
+        for text in [
+            r#"{"components":[{"id":"a","current_value":"0"},{"id":"b","current_value":["x"]}]}"#,
+            r#"{"a":"0","b":["x"]}"#,
+        ] {
+            let state = ToolState::parse(&tree(text));
+            assert_eq!(state.get("b").unwrap().to_line(), r#"["x"]"#);
+            assert_eq!(state.to_text(), text);
+        }
+        assert_eq!(ToolState::parse(&tree("7")).values.len(), 0);
+    }
+
+    #[test]
+    fn changes_are_read_in_both_shapes() {
+        let list =
+            r#"{"changes":[{"component_id":"a","previous_value":1,"new_value":2,"cause":"c"}]}"#;
+        let map = r#"{"state":{"a":2,"l":["x","y"]},
+            "changes":{"a":{"from":1,"to":2,"reason":"c"},"l":{"action":"add","value":"y"}}}"#;
+        let told = |text: &str| {
+            let changes = changes_of(&tree(text)).into_iter();
+            changes
+                .map(|change| (change.component, change.before.to_line(), change.after.to_line()))
+                .collect::<Vec<_>>()
+        };
+        let text = |a: &str, b: &str, c: &str| (a.to_owned(), b.to_owned(), c.to_owned());
+        assert_eq!(told(list), [text("a", "1", "2")]);
+        assert_eq!(told(map), [text("a", "1", "2"), text("l", "null", r#"["x","y"]"#)]);
+        assert!(told(r#"{"changes":7}"#).is_empty());
+    }
+}

@@ -1,0 +1,286 @@
+//! A chat log in the hands of its one writer.
+
+mod export;
+mod marks;
+mod revise;
+mod tooling;
+mod trash;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::check::newer;
+use super::edit::apply;
+use super::error::ChatError;
+use super::fold::{self, BATCH_BYTES, build, put_in_place, replace, wants_index};
+use super::journal::Op;
+use super::log::ChatLog;
+use super::message::Given;
+use super::names::Files;
+use super::rewrite::Plan;
+use super::survey::List;
+use super::tools::Fired;
+use everturn_json::finding::Finding;
+use everturn_json::names::FilePath;
+use everturn_session::layout::chain;
+use everturn_store::{At, Durability, Expect, Step, Store, Writer};
+use everturn_value::document::Segment;
+use everturn_value::tree::Tree;
+
+pub use marks::{ChatMark, NewMark};
+pub use trash::Discarded;
+
+/// How many bytes a journal has at least before it is put into the document while somebody writes.
+const LEAST_JOURNAL: u64 = 1 << 20;
+
+/// How many times a document is longer than its journal may be.
+const JOURNAL_SHARE: u64 = 8;
+
+/// The one writer of a chat log.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use everturn_chatlog::{ChatLog, ChatWriter, NewLog};
+/// use everturn_store::{MemoryStore, Store};
+/// use everturn_value::tree::Tree;
+///
+/// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+/// let now = "2026-01-01T10:00:00Z".parse()?;
+/// let mut log = ChatWriter::create(&store, &NewLog::new("tale"), now)?;
+/// let message = Tree::parse(r#"{"type": "narrator", "text": "It is *cold*."}"#)?;
+/// assert_eq!(log.append(&message, now)?.number, 1);
+/// let path = log.log().path().clone();
+/// log.close()?;
+/// assert_eq!(ChatLog::open(&store, &path)?.message(1)?.text(), "It is *cold*.");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct ChatWriter {
+    pub(crate) log: ChatLog,
+    pub(crate) writer: Box<dyn Writer>,
+    /// How many bytes one commit may carry.
+    pub(super) batch: u64,
+    /// How many bytes the journal may have.
+    most_journal: Option<u64>,
+    /// Whether a fold has failed after the document was on its way.
+    stuck: bool,
+}
+
+/// What became of a change.
+#[derive(Debug, Clone, Default)]
+pub struct Changed {
+    /// The number of the message that it was about.
+    pub number: u64,
+    /// The id of what was made.
+    pub id: String,
+    /// What changes of tools set off.
+    pub fired: Vec<Fired>,
+    /// What was noticed on the way.
+    pub findings: Vec<Finding>,
+    /// Why the journal could not be put into the document although it was due. The change is safe, and the rest is
+    /// tried again with the next one.
+    pub overdue: Option<String>,
+}
+
+impl ChatWriter {
+    /// Becomes the one writer of the chat log whose document is at `path`.
+    pub fn open(store: &Arc<dyn Store>, path: &FilePath) -> Result<ChatWriter, ChatError> {
+        let files = Files::of(path)?;
+        let writer = store.lock(&files.scopes())?;
+        ChatWriter::with(store, &files, writer)
+    }
+
+    pub(super) fn with(
+        store: &Arc<dyn Store>,
+        files: &Files,
+        writer: Box<dyn Writer>,
+    ) -> Result<ChatWriter, ChatError> {
+        let mut log = ChatLog::open(store, &files.document)?;
+        if log.half_folded {
+            fold::finish(&**store, files, None, &*writer)?;
+            log = ChatLog::open(store, &files.document)?;
+        }
+        for list in List::ALL {
+            if log.is_wrong(list) {
+                let reason = format!("{} is no array", list.key());
+                return Err(ChatError::damaged(&files.document, reason));
+            }
+        }
+        if let Some(version) = newer(&log.head()) {
+            let what = format!("its version is {version}, which is only read and never written");
+            return Err(ChatError::input(what));
+        }
+        let mut chat =
+            ChatWriter { log, writer, batch: BATCH_BYTES, most_journal: None, stuck: false };
+        // Lines that are added to a journal count from the document that it was begun for.
+        if chat.log.refitted {
+            chat.fold()?;
+        }
+        Ok(chat)
+    }
+
+    /// Lets a commit carry so many bytes, and the journal have so many before it is folded.
+    #[must_use]
+    pub fn with_limits(self, batch: u64, journal: u64) -> ChatWriter {
+        ChatWriter { batch, most_journal: Some(journal), ..self }
+    }
+
+    /// The chat log as it is now.
+    #[must_use]
+    pub fn log(&self) -> &ChatLog {
+        &self.log
+    }
+
+    /// Adds a message that is given as an object: all of its fields, or `type`, `name` and `text`.
+    ///
+    /// Tags of a narrator that change tools are carried out and taken out of the text; those that are not understood
+    /// stay, and are reported.
+    pub fn append(&mut self, given: &Tree, now: Timestamp) -> Result<Changed, ChatError> {
+        let at = now.to_string();
+        let id = match given.string_at(&["id"]) {
+            Some(id) if self.log.find(&id)?.is_some() => {
+                return Err(ChatError::input(format!("there is a message {id:?} already")));
+            }
+            Some(id) => id,
+            None => self.free_id(List::Messages, "msg", 3, self.log.len())?,
+        };
+        let name = ["session", "protagonist", "name"].map(Segment::Key);
+        let protagonist: Option<String> = self.log.head.read(&name).ok().flatten();
+        let protagonist = protagonist.as_deref().filter(|name| !name.is_empty());
+        let message = Given { tree: given, id: &id, now: &at, protagonist }.message()?;
+        let place = self.log.last_place() + 1;
+        let told = self.tell(message, place, None, &at)?;
+        let mut ops = vec![Op::Message { place, value: told.message }];
+        ops.extend(told.snapshots);
+        self.write(ops, Vec::new(), &at)?;
+        let number = self.log.number_of(place);
+        let overdue = self.fold_if_due();
+        Ok(Changed { number, id, fired: told.fired, findings: told.findings, overdue })
+    }
+
+    /// An id that nothing in a list has.
+    pub(super) fn free_id(
+        &self,
+        list: List,
+        name: &str,
+        digits: usize,
+        count: u64,
+    ) -> Result<String, ChatError> {
+        let mut number = count;
+        loop {
+            number += 1;
+            let id = format!("{name}-{number:0digits$}");
+            if self.log.places_of(list, &id)?.is_empty() {
+                return Ok(id);
+            }
+        }
+    }
+
+    /// Writes changes: one commit, which adds their lines to the journal, and whatever else belongs to it.
+    pub(super) fn write(
+        &mut self,
+        ops: Vec<Op>,
+        more: Vec<Step>,
+        at: &str,
+    ) -> Result<(), ChatError> {
+        if self.stuck {
+            let what = "a fold has failed half way; the chat log must be opened again";
+            return Err(ChatError::input(what));
+        }
+        let log = &mut self.log;
+        let begins = log.overlay.bytes == 0;
+        if begins {
+            // The journal is nothing without the document that it names.
+            self.writer.secure(&log.files.document)?;
+        }
+        let mut text = if begins { log.base()?.line() } else { String::new() };
+        let mut spans = Vec::new();
+        for op in &ops {
+            let line = op.line(at);
+            // The line ends before its newline.
+            let start = text.len() as u64;
+            spans.push(start..start + line.len() as u64 - 1);
+            text.push_str(&line);
+        }
+        // The head is copied only for a change of its own: it may be long.
+        let mut head = None;
+        for op in &ops {
+            if let Op::Head { edits } = op {
+                let head = head.get_or_insert_with(|| log.head.clone());
+                for edit in edits {
+                    apply(head, edit).map_err(|error| ChatError::input(error.to_string()))?;
+                }
+            }
+        }
+        let length = text.len() as u64;
+        let (file, place) = (log.files.journal.clone(), At::Exactly(log.overlay.bytes));
+        let mut steps = vec![Step::Append { file, at: place, lines: text.into_bytes() }];
+        steps.extend(more);
+        if begins && !log.indexed && wants_index(log.content.len()) {
+            steps.push(replace(&log.files.index, Expect::Anything, log.index_bytes()?));
+        }
+        let receipt = self.writer.commit(steps, Durability::Synced)?;
+        let start = receipt.appended.first().copied().unwrap_or(log.overlay.bytes);
+        if let Some(head) = head {
+            log.head = head;
+        }
+        log.overlay.bytes = start + length;
+        for (op, span) in ops.into_iter().zip(spans) {
+            log.overlay.note(op, start + span.start..start + span.end, Some(at.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Folds, if the journal is long; what was changed is safe, whatever becomes of that.
+    fn fold_if_due(&mut self) -> Option<String> {
+        let most = (self.log.content.len() / JOURNAL_SHARE).max(LEAST_JOURNAL);
+        if self.log.overlay.bytes <= self.most_journal.unwrap_or(most) {
+            return None;
+        }
+        self.fold().err().map(|error| chain(&error))
+    }
+
+    /// Puts the journal into the document.
+    ///
+    /// Nothing that can be read changes by it. A document about which the journal says nothing is not written.
+    pub fn fold(&mut self) -> Result<(), ChatError> {
+        if self.log.overlay.is_empty() {
+            if self.log.store.stat(&self.log.files.journal)?.is_some() {
+                fold::drop_journal(&self.log, &*self.writer)?;
+                self.reopen()?;
+            }
+            return Ok(());
+        }
+        let plan = Plan::fold(&self.log)?;
+        self.rewrite(&plan, Vec::new())
+    }
+
+    /// Writes the document anew.
+    pub(super) fn rewrite(&mut self, plan: &Plan, more: Vec<Step>) -> Result<(), ChatError> {
+        let built = build(&self.log, plan, &self.log.files, &*self.writer, self.batch)?;
+        if let Err(error) = put_in_place(&self.log, built, more, &*self.writer) {
+            // Once the new document is beside the old one, the journal is not read any more.
+            self.stuck =
+                self.log.store.stat(&self.log.files.folded).map_or(true, |at| at.is_some());
+            return Err(error);
+        }
+        self.reopen()
+    }
+
+    pub(super) fn reopen(&mut self) -> Result<(), ChatError> {
+        self.log = ChatLog::open(&self.log.store, &self.log.files.document)?;
+        Ok(())
+    }
+
+    /// Gives the chat log back as it is; the journal is put into the document by whoever comes next.
+    pub fn release(self) -> Result<(), ChatError> {
+        Ok(self.writer.release()?)
+    }
+
+    /// Puts the journal into the document and gives the chat log back.
+    pub fn close(mut self) -> Result<(), ChatError> {
+        self.fold()?;
+        self.release()
+    }
+}

@@ -1,0 +1,207 @@
+//! Bookmarks and narrative markers.
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::{Changed, ChatWriter};
+use crate::error::ChatError;
+use crate::journal::Op;
+use crate::log::ChatLog;
+use crate::shape::{MARKERS, time};
+use everturn_value::delta::{Delta, Path};
+use everturn_value::tree::{Kind, Tree};
+
+/// The key of bookmarks.
+const BOOKMARKS: &str = "bookmarks";
+
+/// The key of narrative markers.
+const NARRATIVE: &str = "narrative_markers";
+
+/// A place in a chat log that somebody has marked.
+#[derive(Debug, Clone)]
+pub struct ChatMark {
+    /// Its id.
+    pub id: String,
+    /// `bookmark`, or the type of a narrative marker.
+    pub kind: String,
+    /// What people call it.
+    pub name: String,
+    /// What it is about.
+    pub description: Option<String>,
+    /// The number of the message, if there is one.
+    pub number: Option<u64>,
+    /// The id of the message, as the mark has it.
+    pub message_id: Option<String>,
+    /// When it was made.
+    pub time: Option<Timestamp>,
+    /// The mark as it is stored.
+    pub tree: Tree,
+    /// Where it stands among those of its list.
+    list: &'static str,
+    at: usize,
+}
+
+/// A mark that is to be made.
+#[derive(Debug, Clone, Copy)]
+pub struct NewMark<'m> {
+    /// `bookmark`, `chapter`, `scene`, `event` or `decision`.
+    pub kind: &'m str,
+    /// What people call it.
+    pub name: &'m str,
+    /// What it is about.
+    pub description: Option<&'m str>,
+    /// The number of the message.
+    pub number: u64,
+}
+
+impl ChatLog {
+    /// All marks, in the order of their messages; those of messages that are not there come last.
+    pub fn marks(&self) -> Result<Vec<ChatMark>, ChatError> {
+        let head = self.head();
+        let mut marks = Vec::new();
+        for list in [BOOKMARKS, NARRATIVE] {
+            let entries = head.at(&[list]).filter(|entries| entries.kind() == Kind::Array);
+            let entries = entries.map(|entries| entries.children()).unwrap_or_default();
+            for (at, (_, tree)) in entries.into_iter().enumerate() {
+                if tree.kind() == Kind::Object {
+                    marks.push(self.mark(list, at, tree)?);
+                }
+            }
+        }
+        marks.sort_by_key(|mark| (mark.number.is_none(), mark.number, mark.list == BOOKMARKS));
+        Ok(marks)
+    }
+
+    fn mark(&self, list: &'static str, at: usize, tree: Tree) -> Result<ChatMark, ChatError> {
+        let text = |key: &str| tree.string_at(&[key]);
+        let message_id = text("message_id");
+        let number = match &message_id {
+            Some(id) => self.find(id)?,
+            None => None,
+        };
+        let kind = match list {
+            BOOKMARKS => "bookmark".to_owned(),
+            _ => text("type").unwrap_or_default(),
+        };
+        Ok(ChatMark {
+            id: text("id").unwrap_or_default(),
+            kind,
+            name: text("name").unwrap_or_default(),
+            description: text("description").filter(|words| !words.is_empty()),
+            number,
+            message_id,
+            time: text("timestamp").and_then(|text| time(&text)),
+            list,
+            at,
+            tree,
+        })
+    }
+}
+
+/// The change that adds to a list of the head, which is made if need be.
+fn add(log: &ChatLog, list: &str, value: Tree) -> Result<Delta, ChatError> {
+    match log.head().at(&[list]).map(|list| list.kind()) {
+        Some(Kind::Array) => Ok(Delta::push(Path::array([list]), value)),
+        None | Some(Kind::Null) => {
+            let value = Tree::parse(format!("[{}]", value.to_line()));
+            let value = value.map_err(|bad| ChatError::input(bad.to_string()))?;
+            Ok(Delta::set(Path::array([list]), value))
+        }
+        Some(kind) => {
+            Err(ChatError::damaged(log.path(), format!("{list} is {kind}, not an array")))
+        }
+    }
+}
+
+impl ChatWriter {
+    /// Marks a message. A bookmark notes the snapshots that tell the states of the tools there.
+    pub fn add_mark(&mut self, new: &NewMark<'_>, now: Timestamp) -> Result<Changed, ChatError> {
+        let NewMark { kind, name, description, number } = *new;
+        let message = self.log.message(number)?;
+        let Some(message_id) = message.id() else {
+            return Err(ChatError::input(format!(
+                "message {number} has no id, and cannot be marked"
+            )));
+        };
+        let marks = self.log.marks()?;
+        let free = |prefix: &str| {
+            let id = |count: usize| format!("{prefix}-{count:03}");
+            let taken = |id: &String| marks.iter().any(|mark| mark.id == *id);
+            (marks.len() + 1..).map(id).find(|id| !taken(id)).unwrap_or_default()
+        };
+        let (time, description) = (now.to_string(), description.unwrap_or_default());
+        let (id, list, value) = if kind == "bookmark" {
+            let mut snapshots = Vec::new();
+            for tool in self.log.tools()?.0 {
+                let noted = self.log.noted(&tool.id, message.place)?;
+                snapshots.extend(noted.and_then(|noted| noted.string_at(&["id"])));
+            }
+            let id = free("bm");
+            let value = json!({
+                "id": id, "name": name, "description": description, "message_id": message_id,
+                "timestamp": time, "tool_snapshot_ids": snapshots,
+            });
+            (id, BOOKMARKS, value)
+        } else if MARKERS.contains(&kind) {
+            let id = free("nm");
+            let value = json!({
+                "id": id, "type": kind, "name": name, "description": description,
+                "message_id": message_id, "timestamp": time,
+            });
+            (id, NARRATIVE, value)
+        } else {
+            let kinds = MARKERS.join(", ");
+            return Err(ChatError::input(format!("a mark is a bookmark, {kinds}, not {kind:?}")));
+        };
+        let value =
+            Tree::from_value(&value).map_err(|error| ChatError::input(error.to_string()))?;
+        let edits = vec![add(&self.log, list, value)?];
+        self.write(vec![Op::Head { edits }], Vec::new(), &time)?;
+        Ok(Changed { number, id, ..Changed::default() })
+    }
+
+    /// Takes a mark away; returns what it was.
+    pub fn remove_mark(&mut self, id: &str, now: Timestamp) -> Result<ChatMark, ChatError> {
+        let marks = self.log.marks()?;
+        let mark = marks.into_iter().find(|mark| mark.id == id);
+        let mark = mark.ok_or_else(|| ChatError::input(format!("there is no mark {id:?}")))?;
+        let edits = vec![remove(&mark)];
+        self.write(vec![Op::Head { edits }], Vec::new(), &now.to_string())?;
+        Ok(mark)
+    }
+
+    /// Sets a value outside of messages and snapshots, such as `["session", "settings", "model"]`.
+    pub fn set(&mut self, path: &[&str], value: Tree, now: Timestamp) -> Result<(), ChatError> {
+        let owned = ["messages", "tool_snapshots"];
+        if path.first().is_none_or(|key| owned.contains(key)) {
+            return Err(ChatError::input("messages and tool snapshots are not set like this"));
+        }
+        let edits = vec![Delta::set(Path::array(path.iter().copied()), value)];
+        self.write(vec![Op::Head { edits }], Vec::new(), &now.to_string())
+    }
+}
+
+/// The change that takes a mark away.
+pub(super) fn remove(mark: &ChatMark) -> Delta {
+    let delta = Delta::delete(Path::array([mark.list.to_owned(), mark.at.to_string()]));
+    // If another program changes the list meanwhile, the mark is known by what it is.
+    Delta { previous: Some(mark.tree.clone()), ..delta }
+}
+
+/// The changes that take the marks of a message away, last ones first, and the marks themselves.
+pub(super) fn marks_of(
+    log: &ChatLog,
+    number: u64,
+) -> Result<(Vec<ChatMark>, Vec<Delta>), ChatError> {
+    let mut marks = log.marks()?;
+    marks.retain(|mark| mark.number == Some(number));
+    marks.sort_by_key(|mark| (mark.list, std::cmp::Reverse(mark.at)));
+    let edits = marks.iter().map(remove).collect();
+    Ok((marks, edits))
+}
+
+/// The change that puts a mark back.
+pub(super) fn put_back(log: &ChatLog, kind: &str, tree: Tree) -> Result<Delta, ChatError> {
+    let list = if kind == "bookmark" { BOOKMARKS } else { NARRATIVE };
+    add(log, list, tree)
+}

@@ -1,0 +1,123 @@
+//! Messages that get another text.
+
+use jiff::Timestamp;
+
+use super::{Changed, ChatWriter};
+use crate::error::ChatError;
+use crate::journal::Op;
+use crate::log::Message;
+use crate::message::{choose, edit, regenerate};
+use crate::survey::List;
+use crate::tags::tags;
+use crate::tools::{Tool, ToolState};
+use everturn_json::finding::{Code, Finding};
+use everturn_value::delta::Delta;
+use everturn_value::tree::Tree;
+
+impl ChatWriter {
+    /// Gives a message another text. The one it had is kept in its `edit_history`.
+    ///
+    /// What a tag in the new text would change is not changed: the tag stays in the text, and is reported.
+    pub fn edit(&mut self, number: u64, words: &str, now: Timestamp) -> Result<Changed, ChatError> {
+        let message = self.log.message(number)?;
+        let edits = edit(&message.tree, words, &now.to_string())?;
+        let findings = self.tags_left(&message, words);
+        self.revise(&message, edits, Vec::new(), findings, now)
+    }
+
+    /// Tells a message anew. What it said is kept in its `regeneration_history`.
+    ///
+    /// If it is the last one, tools go back to what they were before it, and the tags of the new text are carried out.
+    pub fn regenerate(
+        &mut self,
+        number: u64,
+        words: &str,
+        now: Timestamp,
+    ) -> Result<Changed, ChatError> {
+        let at = now.to_string();
+        let message = self.log.message(number)?;
+        if number < self.log.len() {
+            let edits = regenerate(&message.tree, words, None, &at)?;
+            let findings = self.tags_left(&message, words);
+            return self.revise(&message, edits, Vec::new(), findings, now);
+        }
+        let id = message.id().unwrap_or_default();
+        let states = self.states_after(number)?;
+        let place = message.place;
+        let new = Tree::from_value(&serde_json::json!({
+            "id": id, "type": message.tree.string_at(&["type"]), "content": {"text": words},
+        }));
+        let new = new.unwrap_or_else(|_| Tree::null());
+        let told = self.tell(new, place, Some(number), &at)?;
+        let words = told.message.string_at(&["content", "text"]).unwrap_or_default();
+        let edits = regenerate(&message.tree, &words, states, &at)?;
+        let mut changed = self.revise(&message, edits, told.snapshots, told.findings, now)?;
+        changed.fired = told.fired;
+        Ok(changed)
+    }
+
+    /// Takes back an earlier telling of a message, counted from 1, oldest first. The present one takes its place in the
+    /// history. If the message is the last one, tools get the states that go with the telling.
+    pub fn choose(
+        &mut self,
+        number: u64,
+        which: u64,
+        now: Timestamp,
+    ) -> Result<Changed, ChatError> {
+        let at = now.to_string();
+        let message = self.log.message(number)?;
+        let is_last = number == self.log.len();
+        let states = if is_last { self.states_after(number)? } else { None };
+        let choice = choose(&message.tree, which, states, &at)?;
+        let mut more = Vec::new();
+        if let Some(tools) = choice.tools.filter(|_| is_last) {
+            let noted = |tool: &Tool| {
+                let state = tools.at(&[tool.id.as_str()]);
+                Ok(state.map(|state| ToolState::parse(&state)))
+            };
+            let id = message.id().unwrap_or_default();
+            let cause = "an earlier telling was chosen";
+            more = self.bring_tools(&noted, (&id, message.place), cause, &at)?;
+        }
+        self.revise(&message, choice.edits, more, Vec::new(), now)
+    }
+
+    /// The states of all tools after a message, if there are any.
+    fn states_after(&self, number: u64) -> Result<Option<Tree>, ChatError> {
+        let (states, _) = self.log.states(number)?;
+        Ok(states.len_at::<&str>(&[]).filter(|count| *count > 0).map(|_| states))
+    }
+
+    fn tags_left(&self, message: &Message, words: &str) -> Vec<Finding> {
+        let narrates = message.tree.string_at(&["type"]).as_deref() == Some("narrator");
+        let count = if narrates { tags(words).len() } else { 0 };
+        let id = message.id().unwrap_or_default();
+        let finding = |count: usize| Finding {
+            file: self.log.files.document.clone(),
+            line: None,
+            offset: None,
+            code: Code::OddTag,
+            message: format!(
+                "in message {id}: {count} tool tags are not carried out, for others follow it"
+            ),
+        };
+        (count > 0).then(|| finding(count)).into_iter().collect()
+    }
+
+    fn revise(
+        &mut self,
+        message: &Message,
+        edits: Vec<Delta>,
+        more: Vec<Op>,
+        findings: Vec<Finding>,
+        now: Timestamp,
+    ) -> Result<Changed, ChatError> {
+        let (list, place) = (List::Messages, message.place);
+        let mut ops = vec![Op::Edit { list, place, id: message.id(), message: None, edits }];
+        ops.extend(more);
+        self.write(ops, Vec::new(), &now.to_string())?;
+        let id = message.id().unwrap_or_default();
+        let overdue = self.fold_if_due();
+        Ok(Changed { number: message.number, id, fired: Vec::new(), findings, overdue })
+    }
+}

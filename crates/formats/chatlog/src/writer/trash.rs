@@ -1,0 +1,200 @@
+//! Messages thrown away, and taken back.
+//!
+//! A message goes to `.everturn/trash/messages/<document>/<stamp>-<number>.json`, with its marks and the ids of the
+//! snapshots that it had caused. These stay in the chat log and belong to the message before it, so that the states of
+//! the tools after every other message are what they were.
+
+use jiff::Timestamp;
+
+use super::marks::{marks_of, put_back};
+use super::{Changed, ChatWriter};
+use crate::edit::apply;
+use crate::error::ChatError;
+use crate::fold::replace;
+use crate::journal::Op;
+use crate::log::ChatLog;
+use crate::names::below;
+use crate::rewrite::Plan;
+use crate::survey::List;
+use everturn_json::names::FilePath;
+use everturn_store::{Expect, Step, StoreError};
+use everturn_value::delta::{Delta, Path};
+use everturn_value::document::Style;
+use everturn_value::tree::Tree;
+
+/// A message that was thrown away.
+#[derive(Debug, Clone)]
+pub struct Discarded {
+    /// The name under which it can be had back.
+    pub name: String,
+    /// The number that it had.
+    pub number: u64,
+    /// The message.
+    pub message: Tree,
+    file: FilePath,
+    tree: Tree,
+}
+
+impl ChatLog {
+    /// The messages of this chat log that were thrown away, oldest first.
+    pub fn discarded(&self) -> Result<Vec<Discarded>, ChatError> {
+        let listing = match self.store.list(&self.files.trash) {
+            Ok(listing) => listing,
+            Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let mut found = Vec::new();
+        for entry in listing.entries {
+            let Some(name) = entry.name.as_str().strip_suffix(".json") else { continue };
+            let file = self.files.trash.join(&entry.name);
+            let bytes = self.store.read(&file, 0..u64::MAX)?;
+            let text =
+                String::from_utf8(bytes).map_err(|error| ChatError::damaged(&file, error))?;
+            let tree = Tree::parse(text).map_err(|bad| ChatError::damaged(&file, bad))?;
+            let number = tree.text_at(&["number"]).and_then(|text| text.parse().ok());
+            let message = tree.at(&["message"]);
+            let Some((number, message)) = number.zip(message) else {
+                return Err(ChatError::damaged(&file, "it holds no message"));
+            };
+            found.push(Discarded { name: name.to_owned(), number, message, file, tree });
+        }
+        Ok(found)
+    }
+}
+
+fn free_file(log: &ChatLog, number: u64, now: Timestamp) -> Result<(String, FilePath), ChatError> {
+    let stamp = now.strftime("%Y%m%dT%H%M%SZ");
+    let mut count = 1_u64;
+    loop {
+        let name = match count {
+            1 => format!("{stamp}-{number}"),
+            _ => format!("{stamp}-{number}-{count}"),
+        };
+        let file = below(&log.files.trash, &format!("{name}.json"));
+        if log.store.stat(&file)?.is_none() {
+            return Ok((name, file));
+        }
+        count += 1;
+    }
+}
+
+impl ChatWriter {
+    /// The snapshots that belong to the message at a place: where they are, and their ids.
+    fn snapshots_of(&self, place: u64) -> Result<Vec<(u64, Option<String>)>, ChatError> {
+        let (log, overlay) = (&self.log, &self.log.overlay);
+        let mut found = Vec::new();
+        let stored = log.by_index(|index| index.snapshots_between(0..=u64::MAX))?;
+        for known in stored {
+            let message = overlay.moved.get(&known.place).copied().unwrap_or(known.message);
+            if message == place {
+                found.push((known.place, log.snapshot_at(&known)?.string_at(&["id"])));
+            }
+        }
+        for (at, added) in &overlay.snapshots {
+            if overlay.moved.get(at).copied().unwrap_or(added.message) == place {
+                let value = log.journal_value(&added.line)?;
+                found.push((*at, value.string_at(&["id"])));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The changes that give snapshots to another message.
+    fn give_snapshots(
+        &self,
+        snapshots: &[(u64, Option<String>)],
+        to: (u64, Option<&str>),
+    ) -> Vec<Op> {
+        let owner = to.1.and_then(|id| Tree::from_value(id).ok()).unwrap_or_else(Tree::null);
+        let edit = |(place, id): &(u64, Option<String>)| Op::Edit {
+            list: List::Snapshots,
+            place: *place,
+            id: id.clone(),
+            message: Some(to.0),
+            edits: vec![Delta::set(Path::array(["message_id"]), owner.clone())],
+        };
+        snapshots.iter().map(edit).collect()
+    }
+
+    /// Throws a message away, with its marks.
+    pub fn delete(&mut self, number: u64, now: Timestamp) -> Result<Discarded, ChatError> {
+        let message = self.log.message(number)?;
+        let (marks, edits) = marks_of(&self.log, number)?;
+        let snapshots = self.snapshots_of(message.place)?;
+        let before = match number {
+            1 => None,
+            number => Some(self.log.message(number - 1)?),
+        };
+        let id = before.as_ref().and_then(|before| before.id());
+        let to = (before.map_or(0, |before| before.place), id.as_deref());
+        let mut ops = self.give_snapshots(&snapshots, to);
+        if !edits.is_empty() {
+            ops.push(Op::Head { edits });
+        }
+        ops.push(Op::Remove { place: message.place, id: message.id() });
+        let (name, file) = free_file(&self.log, number, now)?;
+        let list = |trees: Vec<String>| Tree::parse(format!("[{}]", trees.join(",")));
+        let list = |trees| list(trees).unwrap_or_else(|_| Tree::null());
+        let of_kind = |bookmark: bool| {
+            let marks = marks.iter().rev().filter(|mark| (mark.kind == "bookmark") == bookmark);
+            list(marks.map(|mark| mark.tree.to_line()).collect())
+        };
+        let ids = snapshots.iter().filter_map(|(_, id)| id.as_deref());
+        let ids = Tree::from_value(&ids.collect::<Vec<_>>()).unwrap_or_else(|_| Tree::null());
+        let tree = Tree::of_members([
+            ("number".to_owned(), Tree::from_value(&number).unwrap_or_else(|_| Tree::null())),
+            ("message".to_owned(), message.tree.clone()),
+            ("bookmarks".to_owned(), of_kind(true)),
+            ("narrative_markers".to_owned(), of_kind(false)),
+            ("tool_snapshots".to_owned(), ids),
+        ]);
+        let bytes = tree.to_text(&Style::PRETTY_RAW_LINE).into_bytes();
+        let keep = replace(&file, Expect::Absent, bytes);
+        self.write(ops, vec![keep], &now.to_string())?;
+        Ok(Discarded { name, number, message: message.tree, file, tree })
+    }
+
+    /// Takes back a message that was thrown away, to the number that it had or to the end, with its marks.
+    pub fn restore(&mut self, name: &str, now: Timestamp) -> Result<Changed, ChatError> {
+        self.fold()?;
+        let kept = self.log.discarded()?.into_iter().find(|kept| kept.name == name);
+        let missing = || ChatError::input(format!("there is no message {name:?} in the trash"));
+        let kept = kept.ok_or_else(missing)?;
+        let id = kept.message.string_at(&["id"]).unwrap_or_default();
+        if !id.is_empty() && self.log.find(&id)?.is_some() {
+            return Err(ChatError::input(format!("there is a message {id:?} again")));
+        }
+        let number = kept.number.min(self.log.len() + 1).max(1);
+        let snapshots = kept.tree.at(&["tool_snapshots"]);
+        let snapshots = snapshots.map(|list| list.children()).unwrap_or_default();
+        let mut places = Vec::new();
+        for (_, snapshot) in snapshots {
+            let snapshot = snapshot.string_at::<&str>(&[]).unwrap_or_default();
+            let place = self.log.places_of(List::Snapshots, &snapshot)?.first().copied();
+            places.extend(place.map(|place| (place, Some(snapshot))));
+        }
+        // The places are those of the document as it is; nothing is written before all of it is.
+        for op in self.give_snapshots(&places, (number, Some(&id))) {
+            self.log.overlay.note(op, 0..0, None);
+        }
+        let mut plan = Plan::fold(&self.log)?;
+        for kind in ["bookmarks", "narrative_markers"] {
+            let marks = kept.tree.at(&[kind]).map(|list| list.children()).unwrap_or_default();
+            for (_, mark) in marks {
+                let kind = if kind == "bookmarks" { "bookmark" } else { "chapter" };
+                let edit = put_back(&self.log, kind, mark)?;
+                apply(&mut plan.head, &edit)
+                    .map_err(|error| ChatError::input(error.to_string()))?;
+            }
+        }
+        plan.inserts.insert(number, kept.message);
+        plan.derive(&self.log, Some(&now.to_string()))?;
+        let gone = Step::Remove { path: kept.file };
+        let done = self.rewrite(&plan, vec![gone]);
+        if done.is_err() {
+            self.reopen()?;
+        }
+        done?;
+        Ok(Changed { number, id, ..Changed::default() })
+    }
+}

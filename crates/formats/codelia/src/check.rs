@@ -1,0 +1,177 @@
+//! What is wrong with a home: its sessions, their index, and the files beside them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::error::CodeliaError;
+use super::extras;
+use super::home::{Home, Session};
+use super::layout::unreadable;
+use super::legacy::Legacy;
+use super::message::{Role, calls, problem, role};
+use super::runs::Runs;
+use everturn_json::finding::{Code, Finding};
+use everturn_json::names::{FilePath, SessionId};
+use everturn_session::watch::Watch;
+use everturn_store::disk::Kind;
+use everturn_store::{Store, read_if_there};
+use everturn_value::document::Document;
+
+/// What was looked at, and what is wrong with it.
+#[derive(Default)]
+pub struct Checked {
+    pub files: BTreeSet<FilePath>,
+    /// How many good messages and records of runs there are.
+    pub records: u64,
+    pub findings: Vec<Finding>,
+}
+
+/// Whether a directory is a home.
+pub fn is_home(store: &Arc<dyn Store>, dir: &FilePath) -> bool {
+    let home = Home::at(Arc::clone(store), dir.clone());
+    let kind = |path: &FilePath| store.stat(path).ok().flatten().map(|stat| stat.kind);
+    kind(&home.files.messages()) == Some(Kind::Dir)
+        || kind(&home.files.database()) == Some(Kind::File)
+}
+
+/// Checks the home in a directory.
+pub fn check_home(store: &Arc<dyn Store>, dir: &FilePath, watch: &mut dyn Watch) -> Checked {
+    let home = Home::at(Arc::clone(store), dir.clone());
+    let mut checked = Checked::default();
+    let found = home.sessions();
+    // What cannot be used as a name, or not be read, is reported by whoever goes through the directories.
+    let index = found.findings.into_iter().filter(|finding| finding.file == home.files.database());
+    checked.findings.extend(index);
+    let others: BTreeSet<&SessionId> = found.sessions.iter().map(|session| &session.id).collect();
+    for session in &found.sessions {
+        watch.file(&session.log);
+        match check_session(&home, session, &others) {
+            Ok((records, findings)) => {
+                checked.records += records;
+                checked.findings.extend(findings);
+                if session.has_log {
+                    checked.files.insert(session.log.clone());
+                }
+            }
+            // What is no JSON says so by itself.
+            Err(CodeliaError::Damaged { file, reason }) => {
+                let bytes = read_if_there(store, &file).ok().flatten().unwrap_or_default();
+                if Document::parse(&bytes).is_ok() {
+                    checked.findings.push(about(&file, Code::BadDocument, reason));
+                }
+            }
+            Err(error) => checked.findings.push(unreadable(&session.log, &error)),
+        }
+    }
+    Runs::new(&home).check(watch, &mut checked);
+    extras::check(&home, &mut checked.findings);
+    checked
+}
+
+fn about(file: &FilePath, code: Code, message: String) -> Finding {
+    Finding { file: file.clone(), line: None, offset: None, code, message }
+}
+
+/// Looks at one session; tells how many messages it has, and what is wrong.
+pub(super) fn check_session(
+    home: &Home,
+    session: &Session,
+    others: &BTreeSet<&SessionId>,
+) -> Result<(u64, Vec<Finding>), CodeliaError> {
+    let mut findings = Vec::new();
+    if session.has_legacy {
+        match Legacy::read(home, &session.id) {
+            Ok(legacy) => findings.extend(legacy.findings),
+            // The log counts, and the document says by itself what is wrong with it.
+            Err(CodeliaError::Damaged { .. }) if session.has_log => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let records = if session.has_log { check_log(home, session, &mut findings)? } else { 0 };
+    let count = home.count(session)?.messages;
+    let database = home.files.database();
+    match &session.row {
+        None if session.has_log => {
+            let message = format!("does not know the session {}", session.id);
+            findings.push(about(&database, Code::StaleIndex, message));
+        }
+        Some(row) if session.lacks_log() => {
+            let count = row.message_count.unwrap_or(0);
+            let message = format!("is not there, and the index knows {count} messages of it");
+            findings.push(about(&session.log, Code::MissingFile, message));
+        }
+        Some(row)
+            if row.message_count.and_then(|count| u64::try_from(count).ok()) != Some(count) =>
+        {
+            let says =
+                row.message_count.map_or_else(|| "nothing".to_owned(), |count| count.to_string());
+            let message =
+                format!("says {says} of the messages of {}, which has {count}", session.id);
+            findings.push(about(&database, Code::StaleIndex, message));
+        }
+        _ => {}
+    }
+    findings.extend(lineage(home, session, others)?);
+    Ok((records, findings))
+}
+
+/// What is wrong with the file that says where a session comes from.
+fn lineage(
+    home: &Home,
+    session: &Session,
+    others: &BTreeSet<&SessionId>,
+) -> Result<Option<Finding>, CodeliaError> {
+    let file = home.files.lineage(&session.id)?;
+    Ok(match home.parent(&session.id) {
+        Ok(Some(parent)) if others.iter().any(|other| other.as_str() == parent) => None,
+        Ok(Some(parent)) => {
+            let message = format!("the session {parent:?}, from which it was made, is not there");
+            Some(about(&file, Code::MissingParent, message))
+        }
+        Ok(None) if home.store.stat(&file)?.is_some() => {
+            let message = "it does not say where the session comes from".to_owned();
+            Some(about(&file, Code::BadMetadata, message))
+        }
+        // What is no JSON says so by itself.
+        Ok(None) | Err(CodeliaError::Damaged { .. }) => None,
+        Err(error) => return Err(error),
+    })
+}
+
+/// Looks at the messages of a session, and at whether every call of a tool has its answer.
+fn check_log(
+    home: &Home,
+    session: &Session,
+    findings: &mut Vec<Finding>,
+) -> Result<u64, CodeliaError> {
+    let mut messages = home.messages(&session.id)?;
+    let mut open: BTreeMap<String, u64> = BTreeMap::new();
+    for stored in &mut messages {
+        let stored = stored?;
+        let mut note = |code: Code, message: String| {
+            let (file, line, offset) = (session.log.clone(), stored.line, Some(stored.offset));
+            findings.push(Finding { file, line, offset, code, message });
+        };
+        if let Some(what) = problem(&stored.message) {
+            note(Code::BadRecord, format!("message {}: {what}", stored.number));
+        }
+        for call in calls(&stored.message) {
+            open.insert(call.id, stored.number);
+        }
+        if role(&stored.message) == Role::Tool {
+            let id = stored.message.string_at(&["tool_call_id"]).unwrap_or_default();
+            if open.remove(&id).is_none() {
+                note(
+                    Code::OrphanCall,
+                    format!("message {} answers {id:?}, which nobody called", stored.number),
+                );
+            }
+        }
+    }
+    findings.append(&mut messages.findings);
+    for (id, number) in open {
+        let message = format!("the call {id:?} of message {number} has no answer");
+        findings.push(about(&session.log, Code::OrphanCall, message));
+    }
+    Ok(messages.read_so_far())
+}

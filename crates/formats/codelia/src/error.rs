@@ -1,0 +1,95 @@
+//! What can go wrong in the home of Codelia.
+
+use thiserror::Error;
+
+use super::index::IndexError;
+use everturn_json::names::{FilePath, NameError, SessionId};
+use everturn_session::layout::{LayoutError, chain};
+use everturn_session::repairs::RepairError;
+use everturn_store::StoreError;
+
+/// Why something could not be done.
+#[derive(Debug, Clone, Error)]
+#[non_exhaustive]
+pub enum CodeliaError {
+    /// The store said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A name that cannot be used.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The index of sessions cannot be used.
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    /// There is no such session.
+    #[error("there is no session {id}")]
+    NoSession {
+        /// The id.
+        id: SessionId,
+    },
+    /// The id of a new session, or run, is taken.
+    #[error("there is a session {id} already, in {path}")]
+    Taken {
+        /// The id.
+        id: SessionId,
+        /// Where it is.
+        path: FilePath,
+    },
+    /// The session has no such message.
+    #[error("there is no message {turn}: the session has {last}")]
+    NoTurn {
+        /// The number that was asked for.
+        turn: u64,
+        /// How many there are.
+        last: u64,
+    },
+    /// What was given is not right. Nothing was changed.
+    #[error("{what}")]
+    Input {
+        /// What is wrong.
+        what: String,
+    },
+    /// A stored file cannot be used as it is.
+    #[error("{file} cannot be used: {reason}")]
+    Damaged {
+        /// The file.
+        file: FilePath,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A repair could not be done or taken back.
+    #[error(transparent)]
+    Repair(#[from] RepairError),
+}
+
+impl CodeliaError {
+    pub(super) fn input(what: impl Into<String>) -> CodeliaError {
+        CodeliaError::Input { what: what.into() }
+    }
+
+    pub(super) fn damaged(file: &FilePath, reason: impl Into<String>) -> CodeliaError {
+        CodeliaError::Damaged { file: file.clone(), reason: reason.into() }
+    }
+}
+
+impl From<CodeliaError> for LayoutError {
+    fn from(error: CodeliaError) -> LayoutError {
+        match error {
+            CodeliaError::Store(error) => LayoutError::Store(error),
+            CodeliaError::Name(error) => LayoutError::Name(error),
+            CodeliaError::NoSession { id } => LayoutError::NoSession { id: id.to_string() },
+            CodeliaError::Taken { id, path } => LayoutError::Taken { id: id.to_string(), path },
+            CodeliaError::NoTurn { turn, last } => LayoutError::NoTurn { turn, first: 0, last },
+            CodeliaError::Repair(RepairError::Store(error)) => LayoutError::Store(error),
+            CodeliaError::Repair(RepairError::Name(error)) => LayoutError::Name(error),
+            CodeliaError::Repair(error @ RepairError::Damaged { .. }) => {
+                LayoutError::Damaged { what: error.to_string() }
+            }
+            CodeliaError::Repair(error) => LayoutError::request(error.to_string()),
+            CodeliaError::Damaged { .. } | CodeliaError::Index(_) => {
+                LayoutError::Damaged { what: chain(&error) }
+            }
+            CodeliaError::Input { what } => LayoutError::Request { what },
+        }
+    }
+}

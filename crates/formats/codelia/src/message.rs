@@ -1,0 +1,184 @@
+//! Messages: what they must be to be stored, and what there is to read in them.
+
+use everturn_value::tree::{Kind, Tree};
+
+/// Who speaks in a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Role {
+    User,
+    System,
+    Assistant,
+    Tool,
+    Reasoning,
+    /// Something else, or nothing.
+    Other(String),
+}
+
+pub(super) fn role(message: &Tree) -> Role {
+    match message.string_at(&["role"]).unwrap_or_default().as_str() {
+        "user" => Role::User,
+        "system" => Role::System,
+        "assistant" => Role::Assistant,
+        "tool" => Role::Tool,
+        "reasoning" => Role::Reasoning,
+        other => Role::Other(other.to_owned()),
+    }
+}
+
+fn is_text(message: &Tree, key: &str) -> Result<(), String> {
+    match message.at(&[key]).map(|value| value.kind()) {
+        Some(Kind::String) => Ok(()),
+        Some(kind) => Err(format!("{key} is {kind}, not a string")),
+        None => Err(format!("{key} is missing")),
+    }
+}
+
+/// What is wrong with a message; fields that are not known are not looked at.
+pub(super) fn problem(message: &Tree) -> Option<String> {
+    check(message).err()
+}
+
+fn check(message: &Tree) -> Result<(), String> {
+    if message.kind() != Kind::Object {
+        return Err(format!("a message is an object, not {}", message.kind()));
+    }
+    let role = role(message);
+    let content = message.at(&["content"]).map(|content| content.kind());
+    match (&role, content) {
+        (Role::Other(role), _) if role.is_empty() => return Err("role is missing".to_owned()),
+        (Role::Other(role), _) => return Err(format!("{role:?} is no role")),
+        (_, Some(Kind::String | Kind::Array)) => {}
+        (Role::Assistant | Role::Reasoning, Some(Kind::Null)) => {}
+        (Role::Assistant, None) if message.at(&["tool_calls"]).is_some() => {}
+        (_, None) => return Err("content is missing".to_owned()),
+        (_, Some(kind)) => return Err(format!("content is {kind}")),
+    }
+    match role {
+        Role::Tool => is_text(message, "tool_call_id").and_then(|()| is_text(message, "tool_name")),
+        Role::Assistant => check_calls(message),
+        _ => Ok(()),
+    }
+}
+
+fn check_calls(message: &Tree) -> Result<(), String> {
+    let Some(calls) = message.at(&["tool_calls"]) else { return Ok(()) };
+    if calls.kind() != Kind::Array {
+        return Err(format!("tool_calls is {}, not an array", calls.kind()));
+    }
+    for (at, call) in calls.children() {
+        let function = call.at(&["function"]).unwrap_or_else(Tree::null);
+        let checked = is_text(&call, "id")
+            .and_then(|()| is_text(&function, "name"))
+            .and_then(|()| is_text(&function, "arguments"));
+        checked.map_err(|what| format!("tool_calls[{at}]: {what}"))?;
+    }
+    Ok(())
+}
+
+/// What there is to read in the content of a message.
+pub(super) fn text(message: &Tree) -> String {
+    let Some(content) = message.at(&["content"]) else { return String::new() };
+    match content.kind() {
+        Kind::String => content.string_at::<&str>(&[]).unwrap_or_else(|| content.to_line()),
+        Kind::Null => String::new(),
+        Kind::Array => match content.children() {
+            parts if parts.is_empty() => content.to_line(),
+            parts => parts.iter().map(|(_, part)| part_text(part)).collect(),
+        },
+        _ => content.to_line(),
+    }
+}
+
+fn part_text(part: &Tree) -> String {
+    let field = |key: &str| part.string_at(&[key]).unwrap_or_default();
+    match field("type").as_str() {
+        "text" => field("text"),
+        "image_url" => "[image]".to_owned(),
+        "document" => "[document]".to_owned(),
+        "other" => format!("[other:{}/{}]", field("provider"), field("kind")),
+        _ => "[content]".to_owned(),
+    }
+}
+
+/// A call of a tool in a message.
+pub(super) struct Call {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) arguments: String,
+    pub(super) raw: Tree,
+}
+
+/// The tools that a message calls.
+pub(super) fn calls(message: &Tree) -> Vec<Call> {
+    let Some(calls) = message.at(&["tool_calls"]) else { return Vec::new() };
+    let call = |raw: Tree| Call {
+        id: raw.string_at(&["id"]).unwrap_or_default(),
+        name: raw.string_at(&["function", "name"]).unwrap_or_default(),
+        arguments: raw.string_at(&["function", "arguments"]).unwrap_or_default(),
+        raw,
+    };
+    calls.children().into_iter().map(|(_, raw)| call(raw)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(message: &str, expect: Option<&str>) {
+        assert_eq!(problem(&Tree::parse(message).unwrap()).as_deref(), expect, "{message}");
+    }
+
+    #[test]
+    fn messages_have_the_fields_of_their_role() {
+        check(r#"{"role":"user","content":"Hi"}"#, None);
+        check(
+            r#"{"role":"user","content":[{"type":"text","text":"Hi"}],"name":"Ann","x":1}"#,
+            None,
+        );
+        check(r#"{"role":"system","content":"Be brief."}"#, None);
+        check(r#"{"role":"assistant","content":null}"#, None);
+        check(r#"{"role":"assistant","tool_calls":[]}"#, None);
+        check(
+            r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"ls","arguments":"{}"}}]}"#,
+            None,
+        );
+        check(r#"{"role":"tool","tool_call_id":"c","tool_name":"ls","content":"a"}"#, None);
+        check(r#"{"role":"reasoning","content":null,"raw_item":{}}"#, None);
+        check("[]", Some("a message is an object, not an array"));
+        check(r#"{"content":"x"}"#, Some("role is missing"));
+        check(r#"{"role":"oracle","content":"x"}"#, Some("\"oracle\" is no role"));
+        check(r#"{"role":"user"}"#, Some("content is missing"));
+        check(r#"{"role":"user","content":null}"#, Some("content is null"));
+        check(r#"{"role":"user","content":{}}"#, Some("content is an object"));
+        check(r#"{"role":"tool","content":"x"}"#, Some("tool_call_id is missing"));
+        check(
+            r#"{"role":"tool","content":"x","tool_call_id":"c","tool_name":3}"#,
+            Some("tool_name is a number, not a string"),
+        );
+        check(
+            r#"{"role":"assistant","content":"","tool_calls":[{"id":"c","function":{"name":"ls","arguments":{}}}]}"#,
+            Some("tool_calls[0]: arguments is an object, not a string"),
+        );
+    }
+
+    fn reads(content: &str, expect: &str) {
+        let message = format!(r#"{{"role":"user","content":{content}}}"#);
+        assert_eq!(text(&Tree::parse(message).unwrap()), expect, "{content}");
+    }
+
+    #[test]
+    fn parts_are_joined_as_the_program_does() {
+        reads(r#""Hi\nthere""#, "Hi\nthere");
+        reads("null", "");
+        reads("[]", "[]");
+        reads(r#"[{"type":"text","text":"a"},{"type":"text","text":"b"}]"#, "ab");
+        reads(
+            r#"[{"type":"text","text":"see "},{"type":"image_url","image_url":{"url":"x"}},{"type":"document"}]"#,
+            "see [image][document]",
+        );
+        reads(
+            r#"[{"type":"other","provider":"p","kind":"k","payload":1},{"type":"new"}]"#,
+            "[other:p/k][content]",
+        );
+    }
+}

@@ -1,0 +1,159 @@
+//! `projects.json`: how much an agent may do without asking, by project.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::error::CodeliaError;
+use everturn_json::names::FilePath;
+use everturn_store::read_if_there;
+use everturn_store::{Durability, Expect, Fingerprint, Secrecy, Step, Store};
+use everturn_value::document::{Document, Segment, Style};
+use everturn_value::tree::{Kind, Tree};
+
+/// How much an agent may do without asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApprovalMode {
+    /// As little as possible.
+    Minimal,
+    /// What is usual in a project that is trusted.
+    Trusted,
+    /// Everything.
+    FullAccess,
+}
+
+impl ApprovalMode {
+    /// Every mode there is.
+    pub const ALL: [ApprovalMode; 3] =
+        [ApprovalMode::Minimal, ApprovalMode::Trusted, ApprovalMode::FullAccess];
+
+    /// Reads a mode. A word that is none is an error, never something weaker or stronger.
+    pub fn parse(word: &str) -> Result<ApprovalMode, CodeliaError> {
+        let known = ApprovalMode::ALL.into_iter().find(|mode| mode.as_str() == word);
+        known.ok_or_else(|| {
+            let what = "is no approval mode; there are minimal, trusted and full-access";
+            CodeliaError::input(format!("{word:?} {what}"))
+        })
+    }
+
+    /// The word for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ApprovalMode::Minimal => "minimal",
+            ApprovalMode::Trusted => "trusted",
+            ApprovalMode::FullAccess => "full-access",
+        }
+    }
+}
+
+impl fmt::Display for ApprovalMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The policies of projects.
+#[derive(Debug, Clone)]
+pub struct Projects {
+    file: FilePath,
+    /// What was read, or nothing if there is no file.
+    document: Option<Document>,
+    /// The policy of projects that have none of their own.
+    pub default: Option<ApprovalMode>,
+    /// The policies of projects, by their real paths.
+    pub projects: Vec<(String, ApprovalMode)>,
+}
+
+impl Projects {
+    /// The name of the file.
+    pub const FILE: &'static str = "projects.json";
+
+    /// Reads the policies below the root of a store. What is not as it must be is an error.
+    pub fn read(store: &Arc<dyn Store>) -> Result<Projects, CodeliaError> {
+        Projects::read_at(store, &FilePath::parse(Projects::FILE)?)
+    }
+
+    pub(super) fn read_at(
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+    ) -> Result<Projects, CodeliaError> {
+        let Some(bytes) = read_if_there(store, file)? else {
+            let (default, projects) = (None, Vec::new());
+            return Ok(Projects { file: file.clone(), document: None, default, projects });
+        };
+        let damaged = |reason: String| CodeliaError::damaged(file, reason);
+        let document = Document::parse_like(&bytes, &Style::PRETTY_RAW_LINE)
+            .map_err(|error| damaged(error.to_string()))?;
+        let tree = Tree::parse(document.get(&[]).unwrap_or_default())
+            .map_err(|error| damaged(error.to_string()))?;
+        if tree.kind() != Kind::Object {
+            return Err(damaged(format!("it is {}, not an object", tree.kind())));
+        }
+        match tree.text_at(&["version"]).as_deref() {
+            Some("1") => {}
+            Some(other) => return Err(damaged(format!("version is {other}, not 1"))),
+            None => return Err(damaged("version is missing".to_owned())),
+        }
+        let policy = |place: &str, policy: &Tree| -> Result<ApprovalMode, CodeliaError> {
+            let mode = policy.string_at(&["approval_mode"]);
+            let mode = mode.ok_or_else(|| damaged(format!("{place} has no approval_mode")))?;
+            ApprovalMode::parse(&mode).map_err(|error| damaged(format!("{place}: {error}")))
+        };
+        let default = tree.at(&["default"]).map(|found| policy("default", &found)).transpose()?;
+        let mut projects = Vec::new();
+        match tree.at(&["projects"]) {
+            None => {}
+            Some(found) if found.kind() == Kind::Object => {
+                for (path, found) in found.children() {
+                    let mode = policy(&format!("projects[{path:?}]"), &found)?;
+                    projects.push((path, mode));
+                }
+            }
+            Some(found) => {
+                return Err(damaged(format!("projects is {}, not an object", found.kind())));
+            }
+        }
+        Ok(Projects { file: file.clone(), document: Some(document), default, projects })
+    }
+
+    /// The policy of a project itself.
+    #[must_use]
+    pub fn of(&self, project: &str) -> Option<ApprovalMode> {
+        self.projects.iter().find(|(path, _)| path == project).map(|(_, mode)| *mode)
+    }
+
+    /// Sets the policy of a project, or the one for all others. Fields that are not known stay.
+    pub fn set(
+        &mut self,
+        store: &Arc<dyn Store>,
+        project: Option<&str>,
+        mode: ApprovalMode,
+    ) -> Result<(), CodeliaError> {
+        let writer = store.lock(std::slice::from_ref(&self.file))?;
+        let expect = match &self.document {
+            Some(document) => Expect::Content(Fingerprint::of(document.text().as_bytes())),
+            None => Expect::Absent,
+        };
+        let wrong =
+            |error: everturn_value::document::EditError| CodeliaError::input(error.to_string());
+        let mut document = match &self.document {
+            Some(document) => document.clone(),
+            None => Document::new(&serde_json::json!({"version": 1}), Style::PRETTY_RAW_LINE)
+                .map_err(wrong)?,
+        };
+        let key = Segment::Key;
+        match project {
+            Some(path) => {
+                document.set(&[key("projects"), key(path), key("approval_mode")], mode.as_str())
+            }
+            None => document.set(&[key("default"), key("approval_mode")], mode.as_str()),
+        }
+        .map_err(wrong)?;
+        let (file, bytes) = (self.file.clone(), document.text().as_bytes().to_vec());
+        let step = Step::Replace { file, expect, bytes, secrecy: Secrecy::Private };
+        writer.commit(vec![step], Durability::Synced)?;
+        writer.release()?;
+        *self = Projects::read_at(store, &self.file)?;
+        Ok(())
+    }
+}

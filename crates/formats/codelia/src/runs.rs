@@ -1,0 +1,278 @@
+//! Logs of runs: what happened while a model was at work, one record per line, one file per run.
+
+use std::cmp::Reverse;
+
+use jiff::Timestamp;
+
+use super::check::Checked;
+use super::error::CodeliaError;
+use super::home::Home;
+use super::log::Messages;
+use super::names::{LOG_END, id_in};
+use everturn_json::finding::{Code, Finding};
+use everturn_json::lines::{Item, Scan};
+use everturn_json::names::{FilePath, SessionId};
+use everturn_session::watch::Watch;
+use everturn_store::disk::Kind as FileKind;
+use everturn_store::{At, Durability, Receipt, Step, StoreError, StoreSource, Writer};
+use everturn_value::tree::{Kind, Tree};
+
+/// The types of records that are known. Others are kept and shown as they are.
+pub const RUN_RECORDS: &[&str] = &[
+    "header",
+    "run.start",
+    "run.context",
+    "agent.event",
+    "tool.output",
+    "llm.request",
+    "llm.response",
+    "run.status",
+    "run.error",
+    "run.end",
+];
+
+/// How many records at the end of a log are looked at for how the run ended.
+const END_RECORDS: usize = 8;
+
+/// What can be said of a run at a glance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSummary {
+    /// Its id, which is the name of its file.
+    pub id: String,
+    /// Where it is.
+    pub path: FilePath,
+    /// The session it belongs to, as its header says.
+    pub session: Option<String>,
+    /// When it started, as its header says.
+    pub started: Option<Timestamp>,
+    /// How it ended; none, if it goes on or was broken off.
+    pub outcome: Option<String>,
+    /// The last record.
+    pub last: Option<String>,
+}
+
+/// The runs of a home.
+pub struct Runs<'h> {
+    home: &'h Home,
+}
+
+impl<'h> Runs<'h> {
+    /// The runs of a home.
+    #[must_use]
+    pub fn new(home: &'h Home) -> Runs<'h> {
+        Runs { home }
+    }
+
+    /// Directories below another whose names are numbers of so many digits, the highest first.
+    fn numbered(&self, dir: &FilePath, digits: usize) -> Result<Vec<FilePath>, CodeliaError> {
+        let listing = match self.home.store.list(dir) {
+            Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
+            other => other?,
+        };
+        let is_number =
+            |name: &str| name.len() == digits && name.bytes().all(|byte| byte.is_ascii_digit());
+        let dirs = listing.entries.iter().filter(|entry| {
+            entry.kind == FileKind::Dir && !entry.linked && is_number(entry.name.as_str())
+        });
+        Ok(dirs.rev().map(|entry| dir.join(&entry.name)).collect())
+    }
+
+    /// The directories of days, the newest first.
+    fn days(&self) -> Result<Vec<FilePath>, CodeliaError> {
+        let mut days = Vec::new();
+        for year in self.numbered(&self.home.files.sessions(), 4)? {
+            for month in self.numbered(&year, 2)? {
+                days.extend(self.numbered(&month, 2)?);
+            }
+        }
+        Ok(days)
+    }
+
+    /// The logs of a day.
+    fn logs(&self, day: &FilePath) -> Result<Vec<(SessionId, FilePath)>, CodeliaError> {
+        let entries = self.home.store.list(day)?.entries;
+        let files = entries.iter().filter(|entry| entry.kind == FileKind::File);
+        Ok(files
+            .filter_map(|entry| Some((id_in(&entry.name, LOG_END)?.ok()?, day.join(&entry.name))))
+            .collect())
+    }
+
+    /// The newest runs, of one session or of all, and no more than so many. Days before those are not looked at.
+    pub fn list(
+        &self,
+        session: Option<&str>,
+        most: usize,
+    ) -> Result<Vec<RunSummary>, CodeliaError> {
+        let mut runs = Vec::new();
+        for day in self.days()? {
+            let mut of_day = Vec::new();
+            for (id, path) in self.logs(&day)? {
+                let run = self.summary(&id, path)?;
+                if session.is_none() || run.session.as_deref() == session {
+                    of_day.push(run);
+                }
+            }
+            of_day.sort_by_key(|run| (Reverse(run.started), run.id.clone()));
+            runs.extend(of_day);
+            if runs.len() >= most {
+                break;
+            }
+        }
+        runs.truncate(most);
+        Ok(runs)
+    }
+
+    /// The run of that id, or the only one whose id begins like this.
+    pub fn find(&self, id: &str) -> Result<RunSummary, CodeliaError> {
+        let mut like = Vec::new();
+        for day in self.days()? {
+            for (found, path) in self.logs(&day)? {
+                if found.as_str() == id {
+                    return self.summary(&found, path);
+                }
+                if found.as_str().starts_with(id) {
+                    like.push((found, path));
+                }
+            }
+        }
+        match (like.pop(), like.is_empty()) {
+            (Some((id, path)), true) => self.summary(&id, path),
+            (None, _) => Err(CodeliaError::input(format!("there is no run {id:?}"))),
+            (Some(_), false) => {
+                Err(CodeliaError::input(format!("{id:?} means {} runs", like.len() + 1)))
+            }
+        }
+    }
+
+    /// The records of a run, in order.
+    pub fn records(&self, run: &RunSummary) -> Result<Messages, CodeliaError> {
+        Messages::open(&self.home.store, &run.path, 0, 0)
+    }
+
+    fn summary(&self, id: &SessionId, path: FilePath) -> Result<RunSummary, CodeliaError> {
+        let first = Messages::open(&self.home.store, &path, 0, 0)?.next().transpose()?;
+        let header = first.map(|first| first.message);
+        let header = header.filter(|header| kind_of(header).as_deref() == Some("header"));
+        let field = |key: &str| header.as_ref()?.string_at(&[key]);
+        let (outcome, last) = self.end(&path)?;
+        Ok(RunSummary {
+            id: id.to_string(),
+            session: field("session_id"),
+            started: field("started_at").and_then(|time| time.parse().ok()),
+            path,
+            outcome,
+            last,
+        })
+    }
+
+    /// How a run ended, and its last record.
+    fn end(&self, path: &FilePath) -> Result<(Option<String>, Option<String>), CodeliaError> {
+        let source = StoreSource::open(&self.home.store, path)?;
+        let failed = StoreError::io("read", path);
+        let scan = Scan::new(source, path.clone()).reverse().map_err(failed)?;
+        let mut last = None;
+        for item in scan.take(END_RECORDS) {
+            let Item::Record(record) = item.map_err(StoreError::io("read", path))? else {
+                continue;
+            };
+            let Some(record) = record.text().and_then(|text| Tree::parse(text).ok()) else {
+                continue;
+            };
+            let kind = kind_of(&record);
+            if kind.as_deref() == Some("run.end") {
+                let outcome = record.string_at(&["outcome"]).unwrap_or_else(|| "ended".to_owned());
+                return Ok((Some(outcome), last.or(kind)));
+            }
+            last = last.or(kind);
+        }
+        Ok((None, last))
+    }
+
+    /// Looks at all logs.
+    pub(super) fn check(&self, watch: &mut dyn Watch, checked: &mut Checked) {
+        let Ok(days) = self.days() else { return };
+        for (_, path) in days.iter().flat_map(|day| self.logs(day).unwrap_or_default()) {
+            watch.file(&path);
+            // A log that cannot be read is reported by whoever goes through the directories.
+            let Ok(mut records) = Messages::open(&self.home.store, &path, 0, 0) else { continue };
+            for stored in records.by_ref().map_while(Result::ok) {
+                let kind = kind_of(&stored.message);
+                let message = match kind.as_deref() {
+                    None => "a record without a type".to_owned(),
+                    Some(kind) if stored.number == 1 && kind != "header" => {
+                        format!("the first record is {kind:?}, not the header")
+                    }
+                    Some("header") if stored.number > 1 => "a second header".to_owned(),
+                    Some(_) => continue,
+                };
+                let (line, offset) = (stored.line, Some(stored.offset));
+                let (file, code) = (path.clone(), Code::BadRecord);
+                checked.findings.push(Finding { file, line, offset, code, message });
+            }
+            checked.records += records.read_so_far();
+            checked.findings.append(&mut records.findings);
+            checked.files.insert(path);
+        }
+    }
+}
+
+fn kind_of(record: &Tree) -> Option<String> {
+    record.string_at(&["type"])
+}
+
+/// The one writer of a run's log.
+pub struct RunWriter {
+    path: FilePath,
+    writer: Box<dyn Writer>,
+}
+
+impl RunWriter {
+    /// Begins the log of a run with its header. The day is that of `started_at`, or of `now`.
+    pub fn start(home: &Home, header: &Tree, now: Timestamp) -> Result<RunWriter, CodeliaError> {
+        let id = header.string_at(&["run_id"]);
+        let id = id.ok_or_else(|| CodeliaError::input("the header has no run_id"))?;
+        let id = SessionId::parse(&id)?;
+        if kind_of(header).as_deref() != Some("header") {
+            return Err(CodeliaError::input("the first record of a run is its header"));
+        }
+        let started = header.string_at(&["started_at"]).and_then(|time| time.parse().ok());
+        let path = home.files.run(&id, started.unwrap_or(now))?;
+        let writer = home.store.lock(std::slice::from_ref(&path))?;
+        match home.store.stat(&path) {
+            Ok(None) | Err(StoreError::Missing { .. }) => {}
+            Ok(Some(_)) => return Err(CodeliaError::Taken { id, path }),
+            Err(error) => return Err(error.into()),
+        }
+        let run = RunWriter { path, writer };
+        run.append(header, Durability::Synced)?;
+        Ok(run)
+    }
+
+    /// Goes on with the log of a run.
+    pub fn open(home: &Home, run: &RunSummary) -> Result<RunWriter, CodeliaError> {
+        let path = run.path.clone();
+        let writer = home.store.lock(std::slice::from_ref(&path))?;
+        Ok(RunWriter { path, writer })
+    }
+
+    /// Adds a record, wherever the log ends by now.
+    pub fn append(&self, record: &Tree, durability: Durability) -> Result<Receipt, CodeliaError> {
+        if record.kind() != Kind::Object || kind_of(record).is_none() {
+            return Err(CodeliaError::input("a record of a run is an object with a type"));
+        }
+        let lines = [record.to_line().as_bytes(), b"\n"].concat();
+        let step = Step::Append { file: self.path.clone(), at: At::End, lines };
+        Ok(self.writer.commit(vec![step], durability)?)
+    }
+
+    /// Where the log is.
+    #[must_use]
+    pub fn path(&self) -> &FilePath {
+        &self.path
+    }
+
+    /// Gives the log back.
+    pub fn release(self) -> Result<(), CodeliaError> {
+        Ok(self.writer.release()?)
+    }
+}

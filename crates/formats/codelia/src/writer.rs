@@ -1,0 +1,330 @@
+//! The one writer of a session: messages are added to its log, and the index follows.
+//!
+//! Invariant: the log is committed before the index is told, so the index never knows of a message that a crash
+//! could take away. What the index lacks it gets when the session is next opened for writing.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::error::CodeliaError;
+use super::home::Home;
+use super::index::{IndexError, Row, SessionIndex};
+use super::legacy::{Legacy, last_user_message, workspace};
+use super::log::{Messages, Tally};
+use super::message::problem;
+use super::names::{UNKNOWN_TIME, stamp};
+use everturn_json::finding::Finding;
+use everturn_json::lines::{Item, Scan};
+use everturn_json::names::{FilePath, SessionId};
+use everturn_session::layout::chain;
+use everturn_store::{
+    At, Durability, Expect, Fingerprint, Receipt, Secrecy, Step, StoreError, Writer,
+};
+use everturn_value::tree::{Kind, Tree};
+
+/// What became of something that was written.
+#[derive(Debug, Clone)]
+pub struct Saved {
+    /// How many messages the session has now.
+    pub messages: u64,
+    /// Whether all of the log was written anew.
+    pub rewritten: bool,
+    /// What was noticed on the way.
+    pub findings: Vec<Finding>,
+    /// Why the index could not be told. The messages are safe, and it is told when the session is next opened.
+    pub overdue: Option<String>,
+}
+
+/// The one writer of a session.
+pub struct SessionWriter {
+    home: Home,
+    id: SessionId,
+    log: FilePath,
+    writer: Box<dyn Writer>,
+    index: Option<Arc<dyn SessionIndex>>,
+    tally: Tally,
+    findings: Vec<Finding>,
+}
+
+/// A message as a line of a log.
+fn line(message: &Tree) -> Vec<u8> {
+    let mut line = message.to_line().into_bytes();
+    line.push(b'\n');
+    line
+}
+
+impl SessionWriter {
+    /// Makes a new session, with metadata as the program keeps them, and becomes its writer.
+    pub fn create(
+        home: &Home,
+        id: &SessionId,
+        meta: Option<&Tree>,
+        now: Timestamp,
+    ) -> Result<SessionWriter, CodeliaError> {
+        let meta = match meta {
+            Some(meta) if meta.kind() != Kind::Object => {
+                let what = format!("the metadata are {}, not an object", meta.kind());
+                return Err(CodeliaError::input(what));
+            }
+            other => other,
+        };
+        let log = home.files.log(id)?;
+        let writer = home.store.lock(&[log.clone(), home.files.lineage(id)?])?;
+        let mut findings = Vec::new();
+        match home.find(id, &mut findings) {
+            Err(CodeliaError::NoSession { .. }) => {}
+            Ok(_) => return Err(CodeliaError::Taken { id: id.clone(), path: log }),
+            Err(error) => return Err(error),
+        }
+        let step = replace(&log, Expect::Absent, Vec::new());
+        let receipt = writer.commit(vec![step], Durability::Synced)?;
+        findings.extend(receipt.findings);
+        let tally = Tally::take(&home.store, &log, None)?;
+        let (home, id) = (home.clone(), id.clone());
+        let mut session = SessionWriter { home, id, log, writer, index: None, tally, findings };
+        let mut row = Row::new(session.id.as_str(), stamp(now));
+        row.message_count = Some(0);
+        row.workspace_root = workspace(meta);
+        row.meta_json = meta.map(Tree::to_line);
+        row.set_own("created", stamp(now).into());
+        row.set_own("log", session.tally.mark.to_value());
+        if let Err(error) = session.tell(&mut |_| Some(row.clone())) {
+            session.findings.push(session.home.unusable(&error));
+        }
+        Ok(session)
+    }
+
+    /// Becomes the writer of a session. One of the old form gets its log, and the index is brought up to date.
+    pub fn open(home: &Home, id: &SessionId) -> Result<SessionWriter, CodeliaError> {
+        let log = home.files.log(id)?;
+        let writer = home.store.lock(&[log.clone(), home.files.lineage(id)?])?;
+        let mut findings = Vec::new();
+        let session = home.find(id, &mut findings)?;
+        let mut from_legacy = None;
+        if !session.has_log && session.has_legacy {
+            let legacy = Legacy::read(home, id)?;
+            let lines = legacy.messages.iter().flat_map(line).collect();
+            let step = replace(&log, Expect::Absent, lines);
+            writer.commit(vec![step], Durability::Synced)?;
+            findings.extend(legacy.findings);
+            from_legacy = Some(legacy.row);
+        }
+        let tally = Tally::take(&home.store, &log, session.mark())?;
+        findings.extend(tally.findings.iter().cloned());
+        let (home, id) = (home.clone(), id.clone());
+        let mut opened = SessionWriter { home, id, log, writer, index: None, tally, findings };
+        // Of a log that is gone the row is all that is left, and stays.
+        let may_tell = session.has_log || session.row.is_none();
+        if from_legacy.is_some() || (may_tell && !opened.agrees(session.row.as_ref())) {
+            opened.bring_up_to_date(from_legacy.as_ref())?;
+        }
+        Ok(opened)
+    }
+
+    /// Whether the index says of the session what its log says.
+    fn agrees(&self, row: Option<&Row>) -> bool {
+        row.is_some_and(|row| {
+            row.message_count.and_then(|count| u64::try_from(count).ok())
+                == Some(self.tally.messages)
+        })
+    }
+
+    /// Tells the index what the log says, and what the old form of the session does.
+    fn bring_up_to_date(&mut self, legacy: Option<&Row>) -> Result<(), CodeliaError> {
+        let last = last_user_message_in(&self.home, &self.log)?;
+        let parent = self.home.parent(&self.id)?;
+        let (count, mark) = (i64::try_from(self.tally.messages).ok(), self.tally.mark.to_value());
+        let id = self.id.clone();
+        let told = self.tell(&mut |before| {
+            let mut row = match (before, legacy) {
+                (Some(before), Some(legacy)) => merged(before, legacy),
+                (Some(before), None) => before,
+                (None, Some(legacy)) => legacy.clone(),
+                (None, None) => Row::new(id.as_str(), UNKNOWN_TIME.to_owned()),
+            };
+            row.message_count = count;
+            row.last_user_message.clone_from(&last);
+            row.set_own("log", mark.clone());
+            if let Some(parent) = &parent {
+                row.set_own("parent", parent.as_str().into());
+            }
+            Some(row)
+        });
+        if let Err(error) = told {
+            self.findings.push(self.home.unusable(&error));
+        }
+        Ok(())
+    }
+
+    /// Changes the row of the session. An index that cannot be used is tried again the next time.
+    fn tell(&mut self, change: super::index::RowChange<'_>) -> Result<(), IndexError> {
+        let index = match &self.index {
+            Some(index) => Arc::clone(index),
+            None => self.home.index_to_write()?,
+        };
+        let told = index.change(self.id.as_str(), change);
+        self.index = told.is_ok().then_some(index);
+        told
+    }
+
+    /// The session.
+    #[must_use]
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// Its log.
+    #[must_use]
+    pub fn log(&self) -> &FilePath {
+        &self.log
+    }
+
+    /// How many messages it has.
+    #[must_use]
+    pub fn messages(&self) -> u64 {
+        self.tally.messages
+    }
+
+    /// What was noticed when it was opened.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// Adds messages to the end of the log: all of them or none.
+    pub fn append(&mut self, messages: &[Tree], now: Timestamp) -> Result<Saved, CodeliaError> {
+        for (at, message) in messages.iter().enumerate() {
+            if let Some(what) = problem(message) {
+                return Err(CodeliaError::input(match messages.len() {
+                    1 => what,
+                    _ => format!("message {}: {what}", at + 1),
+                }));
+            }
+        }
+        if messages.is_empty() {
+            return Err(CodeliaError::input("there are no messages"));
+        }
+        let lines: Vec<u8> = messages.iter().flat_map(line).collect();
+        // Wherever the log ends by now: another program may have added to it, and what it added is counted below.
+        let step = Step::Append { file: self.log.clone(), at: At::End, lines };
+        let receipt = self.writer.commit(vec![step], Durability::Synced)?;
+        self.count_again()?;
+        Ok(self.saved(receipt, messages, false, now))
+    }
+
+    /// Saves the whole history. If it goes on where the log ends, only the rest is added; if it does not, because the
+    /// history was shortened or changed, the log is written anew, in one commit.
+    pub fn save(&mut self, messages: &[Tree], now: Timestamp) -> Result<Saved, CodeliaError> {
+        if let Some((at, what)) =
+            messages.iter().enumerate().find_map(|(at, message)| Some((at, problem(message)?)))
+        {
+            return Err(CodeliaError::input(format!("message {}: {what}", at + 1)));
+        }
+        match self.rest(messages)? {
+            Some([]) => Ok(Saved {
+                messages: self.tally.messages,
+                rewritten: false,
+                findings: Vec::new(),
+                overdue: None,
+            }),
+            Some(rest) => self.append(rest, now),
+            None => {
+                let before = everturn_store::read_if_there(&self.home.store, &self.log)?;
+                let expect = before
+                    .as_deref()
+                    .map_or(Expect::Absent, |bytes| Expect::Content(Fingerprint::of(bytes)));
+                let bytes = messages.iter().flat_map(line).collect();
+                let step = replace(&self.log, expect, bytes);
+                let receipt = self.writer.commit(vec![step], Durability::Synced)?;
+                self.count_again()?;
+                Ok(self.saved(receipt, messages, true, now))
+            }
+        }
+    }
+
+    /// What `messages` have that the log has not; nothing, if they do not begin like the log.
+    fn rest<'m>(&self, messages: &'m [Tree]) -> Result<Option<&'m [Tree]>, CodeliaError> {
+        let mut stored = Messages::open(&self.home.store, &self.log, 0, 0)?;
+        let mut same = 0;
+        for message in &mut stored {
+            match messages.get(same) {
+                Some(given) if given.is_same(&message?.message) => same += 1,
+                _ => return Ok(None),
+            }
+        }
+        // A message that is too long to be looked at cannot be said to be the same.
+        let all = stored.read_so_far() == same as u64;
+        Ok(all.then(|| messages.get(same..)).flatten())
+    }
+
+    fn count_again(&mut self) -> Result<(), CodeliaError> {
+        let mark = self.tally.len.map(|_| self.tally.mark);
+        self.tally = Tally::take(&self.home.store, &self.log, mark)?;
+        Ok(())
+    }
+
+    fn saved(&mut self, receipt: Receipt, new: &[Tree], rewritten: bool, now: Timestamp) -> Saved {
+        let (count, mark) = (i64::try_from(self.tally.messages).ok(), self.tally.mark.to_value());
+        let said = last_user_message(new);
+        let id = self.id.clone();
+        let told = self.tell(&mut |before| {
+            let mut row = before.unwrap_or_else(|| Row::new(id.as_str(), UNKNOWN_TIME.to_owned()));
+            row.updated_at = stamp(now);
+            row.message_count = count;
+            if rewritten || said.is_some() {
+                row.last_user_message.clone_from(&said);
+            }
+            row.set_own("log", mark.clone());
+            Some(row)
+        });
+        let overdue = told.err().map(|error| chain(&error));
+        let messages = self.tally.messages;
+        Saved { messages, rewritten, findings: receipt.findings, overdue }
+    }
+
+    /// Gives the session back.
+    pub fn release(self) -> Result<(), CodeliaError> {
+        Ok(self.writer.release()?)
+    }
+}
+
+pub(super) fn replace(file: &FilePath, expect: Expect, bytes: Vec<u8>) -> Step {
+    Step::Replace { file: file.clone(), expect, bytes, secrecy: Secrecy::Usual }
+}
+
+/// A row with what it lacks from another.
+fn merged(row: Row, other: &Row) -> Row {
+    Row {
+        run_id: row.run_id.or_else(|| other.run_id.clone()),
+        invoke_seq: row.invoke_seq.or(other.invoke_seq),
+        meta_json: row.meta_json.or_else(|| other.meta_json.clone()),
+        message_count: other.message_count,
+        last_user_message: row.last_user_message.or_else(|| other.last_user_message.clone()),
+        workspace_root: row.workspace_root.or_else(|| other.workspace_root.clone()),
+        ..row
+    }
+}
+
+/// What the user said last, found from the end of the log.
+pub(super) fn last_user_message_in(
+    home: &Home,
+    log: &FilePath,
+) -> Result<Option<String>, CodeliaError> {
+    let source = match everturn_store::StoreSource::open(&home.store, log) {
+        Err(StoreError::Missing { .. }) => return Ok(None),
+        other => other?,
+    };
+    let scan = Scan::new(source, log.clone()).reverse().map_err(StoreError::io("read", log))?;
+    for item in scan {
+        let item = item.map_err(StoreError::io("read", log))?;
+        if let Item::Record(record) = item
+            && let Some(text) = record.text()
+            && let Ok(message) = Tree::parse(text)
+            && let Some(said) = last_user_message(std::slice::from_ref(&message))
+        {
+            return Ok(Some(said));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,96 @@
+//! Utterances that stand twice: once for the model, once for whoever looks on.
+
+use std::collections::HashMap;
+
+use crate::record::Key;
+use everturn_session::view::Kind;
+
+/// What is said, by who says it: the same for both copies of an utterance.
+fn said(kind: &Kind, text: &str) -> Key {
+    Key::of(&format!("{kind} {}", text.trim()))
+}
+
+/// The ways in which an utterance may be repeated: as a whole, and, if it has several texts, text by text.
+pub(super) struct Spoken {
+    wholes: Vec<Key>,
+    singles: Vec<Key>,
+}
+
+impl Spoken {
+    pub(super) fn of(kind: &Kind, texts: &[String]) -> Spoken {
+        let mut wholes = vec![said(kind, &texts.concat()), said(kind, &texts.join("\n"))];
+        wholes.dedup();
+        let singles = match texts.len() {
+            0 | 1 => Vec::new(),
+            _ => texts.iter().map(|text| said(kind, text)).collect(),
+        };
+        Spoken { wholes, singles }
+    }
+}
+
+/// Utterances of which only one copy was seen so far, by the numbers of their records.
+#[derive(Default)]
+pub(super) struct Copies {
+    events: HashMap<Key, Vec<u32>>,
+    items: HashMap<Key, Vec<u32>>,
+    /// The ways in which those items may still be repeated that have several.
+    open: HashMap<u32, Spoken>,
+}
+
+fn take(waiting: &mut HashMap<Key, Vec<u32>>, key: Key) -> Option<u32> {
+    waiting.get_mut(&key).and_then(Vec::pop)
+}
+
+impl Copies {
+    /// Takes note of an event. Returns whether it says what an item has said.
+    pub(super) fn event(&mut self, said: &Spoken, number: u32) -> bool {
+        for &key in &said.wholes {
+            if let Some(item) = take(&mut self.items, key) {
+                self.narrow(item, key);
+                return true;
+            }
+        }
+        if let Some(&key) = said.wholes.first() {
+            self.events.entry(key).or_default().push(number);
+        }
+        false
+    }
+
+    /// Takes note of an item. Returns the events that have said what it says.
+    pub(super) fn item(&mut self, said: Spoken, number: u32) -> Vec<u32> {
+        if let Some(event) = said.wholes.iter().find_map(|key| take(&mut self.events, *key)) {
+            return vec![event];
+        }
+        let (mut events, mut singles) = (Vec::new(), Vec::new());
+        for key in said.singles {
+            match take(&mut self.events, key) {
+                Some(event) => events.push(event),
+                None => singles.push(key),
+            }
+        }
+        let wholes = if events.is_empty() { said.wholes } else { Vec::new() };
+        for key in singles.iter().chain(&wholes) {
+            self.items.entry(*key).or_default().push(number);
+        }
+        if singles.len() + wholes.len() > 1 {
+            self.open.insert(number, Spoken { wholes, singles });
+        }
+        events
+    }
+
+    /// An item was repeated as a whole, or text by text, and is not repeated in the other way.
+    fn narrow(&mut self, item: u32, by: Key) {
+        let Some(open) = self.open.get_mut(&item) else { return };
+        let is_whole = open.wholes.contains(&by);
+        let mut over = std::mem::take(&mut open.wholes);
+        if is_whole {
+            over.append(&mut open.singles);
+            self.open.remove(&item);
+        }
+        for key in over {
+            if let Some(waiting) = self.items.get_mut(&key) {
+                waiting.retain(|known| *known != item);
+            }
+        }
+    }
+}

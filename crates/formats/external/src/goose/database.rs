@@ -1,0 +1,214 @@
+//! The database of goose, read so that nothing is ever written beside it.
+//!
+//! In write-ahead mode SQLite makes files beside a database even for readers. So a database that has no log waiting is
+//! opened as if it never changed; of one that has, file and log are read into memory and put together there.
+
+mod wal;
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use serde_json::{Map, Value};
+
+use everturn_json::names::FilePath;
+use everturn_session::layout::LayoutError;
+use everturn_store::{Store, StoreError};
+use everturn_value::tree::Tree;
+
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// The most that is put together in memory.
+const MOST_IN_MEMORY: u64 = 512 << 20;
+
+/// Whether bytes begin like a database.
+pub(super) fn is_one(head: &[u8]) -> bool {
+    head.starts_with(MAGIC)
+}
+
+/// Whether the first bytes of a database show the tables of goose already.
+pub(super) fn shows_tables(head: &[u8]) -> bool {
+    let has = |word: &[u8]| head.windows(word.len()).any(|found| found == word);
+    has(b"content_json") && has(b"working_dir")
+}
+
+pub(super) struct Database {
+    connection: Connection,
+    file: FilePath,
+}
+
+fn beside(file: &FilePath, suffix: &str) -> Result<FilePath, LayoutError> {
+    Ok(FilePath::parse(&format!("{file}{suffix}"))?)
+}
+
+fn length(store: &Arc<dyn Store>, file: &FilePath) -> Result<u64, LayoutError> {
+    Ok(store.stat(file)?.map_or(0, |stat| stat.len))
+}
+
+fn unchanging(path: &Path) -> rusqlite::Result<Connection> {
+    let mut address = String::from("file:");
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => address.push(char::from(byte)),
+            byte if byte.is_ascii_alphanumeric() => address.push(char::from(byte)),
+            byte => address.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    address.push_str("?immutable=1");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(&address, flags)
+}
+
+fn in_memory(bytes: &[u8]) -> rusqlite::Result<Connection> {
+    let mut connection = Connection::open_in_memory()?;
+    connection.deserialize_read_exact("main", bytes, bytes.len(), true)?;
+    Ok(connection)
+}
+
+impl Database {
+    pub(super) fn open(store: &Arc<dyn Store>, file: &FilePath) -> Result<Database, LayoutError> {
+        let failed = |error: rusqlite::Error| LayoutError::damaged(format!("{file}: {error}"));
+        if length(store, &beside(file, "-journal")?)? > 0 {
+            let what = format!("{file} is being changed; try again when its program is done");
+            return Err(LayoutError::request(what));
+        }
+        let log = beside(file, "-wal")?;
+        let waiting = length(store, &log)?;
+        let path = store.local_path(file)?.filter(|_| waiting == 0);
+        let connection = match path {
+            Some(path) => unchanging(&path).map_err(failed)?,
+            None => {
+                let size = length(store, file)? + waiting;
+                if size > MOST_IN_MEMORY {
+                    let what = format!(
+                        "{file} has {size} bytes with the log that waits beside it, too many to be put together \
+                         in memory; end its program, which folds the log in, and try again"
+                    );
+                    return Err(LayoutError::request(what));
+                }
+                let log = if waiting > 0 { store.read(&log, 0..u64::MAX)? } else { Vec::new() };
+                let bytes = wal::fold(store.read(file, 0..u64::MAX)?, &log);
+                in_memory(&bytes).map_err(failed)?
+            }
+        };
+        Ok(Database { connection, file: file.clone() })
+    }
+
+    fn failed(&self, error: &rusqlite::Error) -> LayoutError {
+        LayoutError::damaged(format!("{}: {error}", self.file))
+    }
+
+    /// Whether it has the tables in which goose keeps its sessions.
+    pub(super) fn is_ours(&self) -> bool {
+        let queries = [
+            "SELECT id, working_dir FROM sessions LIMIT 0",
+            "SELECT session_id, content_json FROM messages LIMIT 0",
+        ];
+        queries.iter().all(|query| self.connection.prepare(query).is_ok())
+    }
+
+    /// The ids of all sessions, also of those that only messages know.
+    pub(super) fn ids(&self) -> Result<Vec<String>, LayoutError> {
+        let query =
+            "SELECT id FROM sessions UNION SELECT DISTINCT session_id FROM messages ORDER BY 1";
+        let read = || -> rusqlite::Result<Vec<String>> {
+            let mut statement = self.connection.prepare(query)?;
+            let ids = statement.query_map([], |row| Ok(text(row.get_ref(0)?)))?;
+            ids.collect()
+        };
+        read().map_err(|error| self.failed(&error))
+    }
+
+    /// The number of the row of a session.
+    pub(super) fn session_row(&self, id: &str) -> Result<Option<u64>, LayoutError> {
+        let query = "SELECT rowid FROM sessions WHERE id = ?1";
+        let row = self.connection.query_row(query, [id], |row| row.get::<_, i64>(0)).optional();
+        Ok(row.map_err(|error| self.failed(&error))?.map(i64::cast_unsigned))
+    }
+
+    /// The numbers of the rows of a session's messages, in their order.
+    pub(super) fn message_rows(&self, id: &str) -> Result<Vec<u64>, LayoutError> {
+        // Some versions count seconds, some milliseconds, and a session may have been written by both.
+        let query = "SELECT rowid FROM messages WHERE session_id = ?1 ORDER BY \
+                     CASE WHEN created_timestamp > 10000000000 THEN created_timestamp \
+                     ELSE created_timestamp * 1000 END, id";
+        let read = || -> rusqlite::Result<Vec<u64>> {
+            let mut statement = self.connection.prepare(query)?;
+            let rows =
+                statement.query_map([id], |row| Ok(row.get::<_, i64>(0)?.cast_unsigned()))?;
+            rows.collect()
+        };
+        read().map_err(|error| self.failed(&error))
+    }
+
+    /// The row of a session, as an object.
+    pub(super) fn session(&self, row: u64) -> Result<Tree, LayoutError> {
+        self.object("SELECT * FROM sessions WHERE rowid = ?1", row)
+    }
+
+    /// The row of a message, as an object. Content that is no JSON is damage.
+    pub(super) fn message(&self, row: u64) -> Result<Tree, LayoutError> {
+        self.object("SELECT * FROM messages WHERE rowid = ?1", row)
+    }
+
+    /// A row with its columns; those of JSON are called without saying so, and are JSON.
+    fn object(&self, query: &str, row: u64) -> Result<Tree, LayoutError> {
+        let read = || -> rusqlite::Result<Vec<(String, Value)>> {
+            let mut statement = self.connection.prepare_cached(query)?;
+            let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
+            statement.query_row([row.cast_signed()], |row| {
+                let value =
+                    |(at, name): (usize, &String)| Ok((name.clone(), value(row.get_ref(at)?)));
+                names.iter().enumerate().map(value).collect()
+            })
+        };
+        let columns = read().map_err(|error| match error {
+            rusqlite::Error::QueryReturnedNoRows => {
+                StoreError::Changed { file: self.file.clone() }.into()
+            }
+            error => self.failed(&error),
+        })?;
+        let mut members: Vec<(String, Tree)> = Vec::new();
+        for (name, value) in columns {
+            let tree = match (&value, name.strip_suffix("_json")) {
+                (Value::String(text), Some(_)) => Tree::parse(text.as_str()).map_err(|bad| {
+                    let what = format!("{}, row {row}: {name} is not JSON: {bad}", self.file);
+                    LayoutError::damaged(what)
+                })?,
+                _ => Tree::from_value(&value).unwrap_or_else(|_| Tree::null()),
+            };
+            members.push((name.strip_suffix("_json").unwrap_or(&name).to_owned(), tree));
+        }
+        Ok(Tree::of_members(members))
+    }
+}
+
+fn text(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Null => String::new(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Real(number) => number.to_string(),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            String::from_utf8_lossy(bytes).into_owned()
+        }
+    }
+}
+
+fn value(value: ValueRef<'_>) -> Value {
+    match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => number.into(),
+        ValueRef::Real(number) => number.into(),
+        ValueRef::Text(_) => text(value).into(),
+        ValueRef::Blob(bytes) => {
+            let mut blob = Map::new();
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            blob.insert("blob".to_owned(), hex.into());
+            blob.into()
+        }
+    }
+}

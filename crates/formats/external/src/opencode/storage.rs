@@ -1,0 +1,122 @@
+//! The directory in which OpenCode keeps a file for each session, message and part.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::stem;
+use everturn_json::finding::Code;
+use everturn_json::names::{FilePath, Name};
+use everturn_session::layout::LayoutError;
+use everturn_session::view::Place;
+use everturn_store::disk::Kind;
+use everturn_store::{Store, StoreError};
+use everturn_value::tree::Tree;
+
+/// Whether the last part of a path is this name.
+fn is_called(path: &FilePath, name: &str) -> bool {
+    path.name().is_some_and(|own| own.as_str() == name)
+}
+
+/// The directory that holds `session`, `message` and `part`, if a file is that of a session in one.
+pub(super) fn storage_of(path: &FilePath) -> Option<FilePath> {
+    let sessions = path.parent()?.parent()?;
+    sessions.parent().filter(|_| is_called(&sessions, "session"))
+}
+
+/// The same for what is left of a session whose file is lost: the directory of its messages, or that of the parts of a
+/// message.
+pub(super) fn storage_of_lost(path: &FilePath, kind: &str) -> Option<FilePath> {
+    let above = path.parent()?;
+    above.parent().filter(|_| is_called(&above, kind) && !path.as_str().ends_with(".json"))
+}
+
+/// The same for either.
+pub(super) fn any_storage_of(path: &FilePath) -> Option<FilePath> {
+    let lost = || ["message", "part"].iter().find_map(|kind| storage_of_lost(path, kind));
+    storage_of(path).or_else(lost)
+}
+
+/// The JSON files of a directory, by name. A directory that is not there has none.
+pub(super) fn files(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, LayoutError> {
+    let listing = match store.list(dir) {
+        Ok(listing) => listing,
+        Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let is_json = |name: &Name| name.as_str().ends_with(".json");
+    let entries = listing.entries.into_iter();
+    let files = entries.filter(|entry| entry.kind == Kind::File && is_json(&entry.name));
+    Ok(files.map(|entry| dir.join(&entry.name)).collect())
+}
+
+/// The directories of a directory.
+fn dirs(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, LayoutError> {
+    match store.list(dir) {
+        Ok(listing) => {
+            let entries = listing.entries.into_iter();
+            let dirs = entries.filter(|entry| entry.kind == Kind::Dir);
+            Ok(dirs.map(|entry| dir.join(&entry.name)).collect())
+        }
+        Err(StoreError::Missing { .. }) => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+pub(super) fn below(dir: &FilePath, names: &[&str]) -> Result<FilePath, LayoutError> {
+    let names = names.iter().map(|name| Name::parse(name)).collect::<Result<Vec<_>, _>>()?;
+    Ok(names.iter().fold(dir.clone(), |dir, name| dir.join(name)))
+}
+
+/// A document of the directory, or why it cannot be used.
+pub(super) fn document(
+    store: &Arc<dyn Store>,
+    file: &FilePath,
+) -> Result<Result<Tree, (Code, String)>, LayoutError> {
+    let bytes = store.read(file, 0..u64::MAX)?;
+    Ok(match String::from_utf8(bytes) {
+        Err(error) => Err((Code::NotUtf8, error.to_string())),
+        Ok(text) if text.trim_matches(['\0', ' ', '\n', '\r', '\t']).is_empty() => {
+            Err((Code::EmptyDocument, "there is nothing in it".to_owned()))
+        }
+        Ok(text) => {
+            let tree = Tree::parse(text.trim_start_matches('\u{feff}').trim());
+            tree.map_err(|bad| (Code::BadDocument, format!("not JSON: {bad}")))
+        }
+    })
+}
+
+/// The last part of a path.
+fn name_of(path: &FilePath) -> String {
+    path.name().map(|name| name.as_str().to_owned()).unwrap_or_default()
+}
+
+/// What is left of sessions that have no file: the directories of their messages, and those of parts of messages that no
+/// session has. Every directory is listed once, however many sessions there are.
+pub(super) fn lost(store: &Arc<dyn Store>, there: &[Place]) -> Result<Vec<Place>, LayoutError> {
+    let mut storages = vec![FilePath::root(), FilePath::parse("storage")?];
+    storages.extend(there.iter().filter_map(|place| storage_of(&place.path)));
+    storages.sort();
+    storages.dedup();
+    let sessions: HashSet<(Option<FilePath>, &str)> =
+        there.iter().map(|place| (storage_of(&place.path), place.id.as_str())).collect();
+    let mut lost = Vec::new();
+    for storage in storages {
+        let mut messages: HashSet<String> = HashSet::new();
+        for path in dirs(store, &below(&storage, &["message"])?)? {
+            let (id, found) = (name_of(&path), files(store, &path)?);
+            messages.extend(found.iter().map(stem));
+            let is_there = sessions.contains(&(Some(storage.clone()), id.as_str()));
+            if id.starts_with("ses_") && !is_there && !found.is_empty() {
+                lost.push(Place { id, path });
+            }
+        }
+        for path in dirs(store, &below(&storage, &["part"])?)? {
+            let id = name_of(&path);
+            let is_stray = id.starts_with("msg_") && !messages.contains(&id);
+            if is_stray && !files(store, &path)?.is_empty() {
+                lost.push(Place { id, path });
+            }
+        }
+    }
+    Ok(lost)
+}

@@ -1,0 +1,92 @@
+//! Finding the files of other programs below a root.
+
+use std::sync::Arc;
+
+use super::Fit;
+use everturn_json::finding::{Code, Finding};
+use everturn_json::names::FilePath;
+use everturn_session::layout::LayoutError;
+use everturn_store::disk::Kind;
+use everturn_store::{OWN_DIR, Store, StoreError};
+
+/// The most directories that are looked at: whoever names a whole disk as a root is told so.
+const MOST_DIRS: usize = 20_000;
+
+/// Files that may be sessions, and what could not be looked at.
+#[derive(Default)]
+pub(super) struct Walked {
+    pub(super) files: Vec<(FilePath, Fit)>,
+    pub(super) findings: Vec<Finding>,
+}
+
+fn finding(file: &FilePath, code: Code, message: String) -> Finding {
+    Finding { file: file.clone(), line: None, offset: None, code, message }
+}
+
+/// Directories that hold no sessions, and much else.
+fn is_passed_over(name: &str) -> bool {
+    matches!(name, OWN_DIR | ".git" | "node_modules" | "target" | "backups" | "thumbnails")
+}
+
+/// Whether a path is one of these directories, or lies in one.
+fn is_in(path: &FilePath, dirs: &[&str]) -> bool {
+    path.as_str().split('/').any(|name| dirs.contains(&name))
+}
+
+/// Looks for files in a root, so many directories deep. Links in `homes` that lead out of the root are told about.
+pub(super) fn walk(
+    store: &Arc<dyn Store>,
+    depth: usize,
+    homes: &[&str],
+    enters: impl Fn(&FilePath) -> bool,
+    fits: impl Fn(&FilePath) -> Fit,
+) -> Result<Walked, LayoutError> {
+    let mut walked = Walked::default();
+    let mut waiting = vec![(FilePath::root(), 0)];
+    let mut seen = 0;
+    while let Some((dir, level)) = waiting.pop() {
+        seen += 1;
+        if seen > MOST_DIRS {
+            let message = "there are too many directories here; name the one that has the sessions";
+            walked.findings.push(finding(&dir, Code::Unreadable, message.to_owned()));
+            break;
+        }
+        let listing = match store.list(&dir) {
+            Ok(listing) => listing,
+            // Somebody may have removed it meanwhile.
+            Err(StoreError::Missing { .. }) if !dir.is_root() => continue,
+            Err(error) if dir.is_root() => return Err(error.into()),
+            Err(error) => {
+                let message =
+                    format!("cannot be read: {}", everturn_session::layout::chain(&error));
+                walked.findings.push(finding(&dir, Code::Unreadable, message));
+                continue;
+            }
+        };
+        for entry in listing.entries {
+            let path = dir.join(&entry.name);
+            match entry.kind {
+                Kind::Dir
+                    if level < depth
+                        && !entry.linked
+                        && !is_passed_over(entry.name.as_str())
+                        && enters(&path) =>
+                {
+                    waiting.push((path, level + 1));
+                }
+                Kind::File => match fits(&path) {
+                    Fit::No => {}
+                    fit => walked.files.push((path, fit)),
+                },
+                Kind::LinkOutside if is_in(&path, homes) => {
+                    let message = "is a link that leads out of the root, and is left alone; \
+                                   everturn sources add PATH adds what it leads to";
+                    walked.findings.push(finding(&path, Code::LinkOutside, message.to_owned()));
+                }
+                _ => {}
+            }
+        }
+    }
+    walked.files.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(walked)
+}

@@ -1,0 +1,116 @@
+//! Completed sessions as one compressed file each, and back.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::error::GameError;
+use super::form::Form;
+use super::names::{Document, Status, archive as archive_path};
+use super::session::{Session, find};
+use super::writer::lock_with;
+use super::writer::turns::replace;
+use everturn_archive::Progress;
+use everturn_json::names::{FilePath, SessionId};
+use everturn_session::shelf::Shelf;
+use everturn_session::staging::staging_place;
+use everturn_session::trash::free_place;
+use everturn_store::{Step, Store};
+
+pub use everturn_session::shelf::{Archived, Archiving};
+
+/// Packs a completed session into `sessions/archives/<id>.tar.gz`.
+///
+/// The archive is read back and compared before one commit stores it and moves the directory to the trash.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use everturn_game::{Archiving, GameWriter, NewSession, archive, list, unarchive};
+/// use everturn_json::names::SessionId;
+/// use everturn_store::{MemoryStore, Store};
+///
+/// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+/// let now = "2026-01-01T10:00:00Z".parse()?;
+/// let id = SessionId::parse("session-abc123")?;
+/// let game = GameWriter::create(Arc::clone(&store), &NewSession::new(id.clone()), now)?;
+/// game.complete(now)?;
+/// let how = Archiving::default();
+/// let done = archive(&store, &id, &how, now, &mut |_| {})?;
+/// assert_eq!(done.file.as_str(), "sessions/archives/session-abc123.tar.gz");
+/// assert!(list(&store)?.is_empty());
+/// unarchive(&store, &id, &how, now, &mut |_| {})?;
+/// assert_eq!(list(&store)?.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn archive(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    how: &Archiving,
+    now: Timestamp,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Archived, GameError> {
+    let file = archive_path(id)?;
+    let place = free_place(store, id, now)?;
+    let writer = lock_with(store, id, &[file.clone(), place.place()?])?;
+    let session = Session::open(Arc::clone(store), id)?;
+    session.must_be(&[Status::Completed], "completed")?;
+    session.writable_meta()?;
+    if store.stat(&file)?.is_some() {
+        return Err(GameError::Taken { id: id.clone(), place: file });
+    }
+    let (dir, trash) = (&session.dir, &place);
+    let shelf = Shelf { store, writer: &*writer, id, dir, file: &file, trash, how };
+    let archived: Archived = shelf.pack::<GameError>(progress)?;
+    writer.release()?;
+    Ok(archived)
+}
+
+/// Unpacks the archive of a session, which must not exist anywhere else, to `sessions/completed/<id>`.
+///
+/// The whole archive is checked before anything is unpacked. One commit puts the session in its place and
+/// moves the archive to the trash.
+pub fn unarchive(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    how: &Archiving,
+    now: Timestamp,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Archived, GameError> {
+    let file = archive_path(id)?;
+    let place = free_place(store, id, now)?;
+    let writer = lock_with(store, id, &[file.clone(), place.place()?, staging_place(id)])?;
+    if let Some(status) = find(store, id)? {
+        return Err(GameError::Taken { id: id.clone(), place: status.session(id) });
+    }
+    if store.stat(&file)?.is_none() {
+        return Err(GameError::NoSession { id: id.clone() });
+    }
+    let (dir, trash) = (&Status::Completed.session(id), &place);
+    let shelf = Shelf { store, writer: &*writer, id, dir, file: &file, trash, how };
+    let archived = shelf.unpack(|built| completed(store, id, built), progress)?;
+    let archived = archived.ok_or_else(|| GameError::damaged(&file, "there is no file in it"))?;
+    writer.release()?;
+    Ok(archived)
+}
+
+/// What makes the metadata say that a session is completed, whoever has packed it.
+fn completed(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    dir: &FilePath,
+) -> Result<Vec<Step>, GameError> {
+    let session = Session::open_in(Arc::clone(store), id, Status::Completed, dir.clone())?;
+    let status = Status::Completed.as_str();
+    match session.meta {
+        Some(mut meta)
+            if session.form == Form::Documented
+                && meta.check_version(id).is_ok()
+                && meta.text(&["status"]).as_deref() != Some(status) =>
+        {
+            meta.put(&["status"], status);
+            Ok(vec![replace(Document::Meta.in_dir(dir), meta.to_bytes())])
+        }
+        _ => Ok(Vec::new()),
+    }
+}

@@ -1,0 +1,354 @@
+//! Other ways to go on: a new session from any turn, and the way back to an earlier one.
+
+mod copy;
+mod cut;
+mod tally;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use self::cut::{Cut, Left, is_derived};
+pub(super) use self::tally::Tally;
+use super::error::GameError;
+use super::form::Form;
+use super::meta::{Meta, stamp};
+use super::names::{Document, Log, LogFile, Status, archive, below};
+use super::session::{Session, find};
+use super::state::State;
+use super::writer::turns::{program_files, replace};
+use super::writer::upkeep::write_states;
+use super::writer::{lock, lock_with};
+use everturn_archive::Progress;
+use everturn_json::finding::Finding;
+use everturn_json::names::{FilePath, SessionId};
+use everturn_session::marks;
+use everturn_session::staging::{BATCH_BYTES, Staging, built, staging_place};
+use everturn_store::{Durability, Step, Store, StoreError, Writer};
+
+/// How a session is branched.
+#[derive(Debug, Clone)]
+pub struct Branching {
+    /// The last turn that is kept; the last one of the session if nothing is said.
+    pub turn: Option<u64>,
+    /// The id of the new session. A [`rewind`] finds one if nothing is said.
+    pub id: Option<SessionId>,
+    /// How many bytes one commit may carry, unless a single file or line has more.
+    pub batch: u64,
+}
+
+impl Branching {
+    /// A new session of this id, from this turn on.
+    #[must_use]
+    pub fn new(id: SessionId, turn: u64) -> Branching {
+        Branching { turn: Some(turn), id: Some(id), batch: BATCH_BYTES }
+    }
+
+    /// Back to a turn; the new session, which keeps all turns, gets an id that is free.
+    #[must_use]
+    pub fn back_to(turn: u64) -> Branching {
+        Branching { turn: Some(turn), id: None, batch: BATCH_BYTES }
+    }
+}
+
+/// A new session that begins with the turns of another.
+#[derive(Debug, Clone)]
+pub struct Branched {
+    /// Its id.
+    pub id: SessionId,
+    /// The last turn it has.
+    pub turn: u64,
+    /// What was noticed while the state at that turn was worked out.
+    pub findings: Vec<Finding>,
+}
+
+/// A session that went back.
+#[derive(Debug, Clone)]
+pub struct Rewound {
+    /// The turn that is the last one now.
+    pub turn: u64,
+    /// The session that has all turns as they were, paused.
+    pub branch: SessionId,
+    /// What was noticed while the state at that turn was worked out.
+    pub findings: Vec<Finding>,
+}
+
+/// Why a branch was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Fork,
+    Rewind,
+}
+
+impl Kind {
+    fn as_str(self) -> &'static str {
+        match self {
+            Kind::Fork => "fork",
+            Kind::Rewind => "rewind",
+        }
+    }
+}
+
+/// Makes a new, active session from the turns of another up to one of them.
+///
+/// The new session has copies of everything; ids of events and changes stay as they are. The other one,
+/// whatever its status, is only read, but nobody may write it meanwhile.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use everturn_game::{Branching, GameWriter, NewSession, Session, TurnInput, fork};
+/// use everturn_json::names::SessionId;
+/// use everturn_store::{MemoryStore, Store};
+///
+/// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+/// let now = "2026-01-01T10:00:00Z".parse()?;
+/// let id = SessionId::parse("session-abc123")?;
+/// let mut game = GameWriter::create(Arc::clone(&store), &NewSession::new(id.clone()), now)?;
+/// for _ in 0..3 {
+///     game.append(&TurnInput::new("player"), now)?;
+/// }
+/// game.close(now)?;
+/// let other = SessionId::parse("session-other")?;
+/// fork(&store, &id, &Branching::new(other.clone(), 2), now, &mut |_| {})?;
+/// assert_eq!(Session::open(Arc::clone(&store), &other)?.turn(), 2);
+/// assert_eq!(Session::open(store, &id)?.turn(), 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn fork(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    how: &Branching,
+    now: Timestamp,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Branched, GameError> {
+    let Some(new) = &how.id else {
+        return Err(GameError::input("a fork needs the id of the new session"));
+    };
+    let source = lock(store, id)?;
+    let session = Session::open(Arc::clone(store), id)?;
+    let writer = lock_branch(&session, new)?;
+    let turn = how.turn.unwrap_or(session.turn);
+    let branch = Branch { session: &session, id: new, kind: Kind::Fork, status: Status::Active };
+    let findings = branch.make(&*writer, turn, how.batch, now, progress)?;
+    writer.release()?;
+    source.release()?;
+    Ok(Branched { id: new.clone(), turn, findings })
+}
+
+/// Takes a session back to an earlier turn, text and state together.
+///
+/// First a branch is made of the session as it is, so that nothing is lost; it is paused, and named
+/// `<id>-branch-<last turn>` unless another id is given. Then one commit cuts the session back. The next
+/// turn gets the number after `how.turn`.
+pub fn rewind(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    how: &Branching,
+    now: Timestamp,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Rewound, GameError> {
+    let writer = lock(store, id)?;
+    let session = Session::open(Arc::clone(store), id)?;
+    session.must_be(&[Status::Active, Status::Paused], "active or paused")?;
+    let Some(turn) = how.turn else {
+        return Err(GameError::input("a rewind needs the turn to go back to"));
+    };
+    if turn == session.turn {
+        return Err(GameError::input(format!("turn {turn} is the last one already")));
+    }
+    let (steps, findings) = cut_back(&session, turn, now)?;
+    let (name, branch_writer) = match &how.id {
+        Some(name) => (name.clone(), lock_branch(&session, name)?),
+        None => free_branch(&session)?,
+    };
+    let branch =
+        Branch { session: &session, id: &name, kind: Kind::Rewind, status: Status::Paused };
+    branch.make(&*branch_writer, session.turn, how.batch, now, progress)?;
+    if let Err(error) = writer.commit(steps, Durability::Synced) {
+        // After a poisoned commit the session may turn out to be cut, and then only the branch has it all.
+        if !matches!(error, StoreError::Poisoned { .. }) {
+            let path = Status::Paused.session(&name);
+            // A branch that cannot be taken back is one session too many, and nothing worse.
+            drop(branch_writer.commit(vec![Step::Remove { path }], Durability::Synced));
+        }
+        return Err(error.into());
+    }
+    branch_writer.release()?;
+    writer.release()?;
+    Ok(Rewound { turn, branch: name, findings })
+}
+
+/// Becomes the writer of a session that is to be made from another; its id must be free.
+fn lock_branch(session: &Session, id: &SessionId) -> Result<Box<dyn Writer>, GameError> {
+    let (store, archived) = (&session.store, archive(id)?);
+    if *id == session.id {
+        return Err(GameError::Taken { id: id.clone(), place: session.dir.clone() });
+    }
+    let writer = lock_with(store, id, &[staging_place(id)])?;
+    let place = match find(store, id)? {
+        Some(status) => Some(status.session(id)),
+        None => store.stat(&archived)?.map(|_| archived),
+    };
+    match place {
+        Some(place) => Err(GameError::Taken { id: id.clone(), place }),
+        None => Ok(writer),
+    }
+}
+
+/// The first free name for the branch of a session that is rewound.
+fn free_branch(session: &Session) -> Result<(SessionId, Box<dyn Writer>), GameError> {
+    let (id, last) = (&session.id, session.turn);
+    let mut number = 1_u64;
+    loop {
+        let name = match number {
+            1 => format!("{id}-branch-{last}"),
+            _ => format!("{id}-branch-{last}-{number}"),
+        };
+        let name = SessionId::parse(&name)?;
+        match lock_branch(session, &name) {
+            Ok(writer) => return Ok((name, writer)),
+            Err(GameError::Taken { .. } | GameError::Store(StoreError::Busy { .. })) => number += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The files that follow from the logs: those of the state, the metadata, and marks of later turns.
+fn derived_files(
+    session: &Session,
+    cut: &Cut,
+    dir: &FilePath,
+    state: &State,
+    now: Timestamp,
+    change: impl FnOnce(&mut Meta),
+) -> Result<Vec<Step>, GameError> {
+    let mut meta = session.writable_meta()?;
+    let mut steps = match session.form {
+        Form::Program => program_files(dir, state),
+        Form::Documented => {
+            let snapshot = cut.snapshot.map(|file| format!("snapshots/{}", file.render()));
+            let snapshot_turn = cut.snapshot.map_or(0, |file| file.turn);
+            let tally = Tally::count(session, cut.turn, snapshot_turn)?;
+            tally.note(&mut meta, cut.turn, state);
+            let turns = LogFile::current(Log::Turns, cut.current_turns()).render(Log::Turns);
+            meta.put(&["files", "currentTurns"], &format!("turns/{turns}"));
+            meta.put(&["files", "currentDeltas"], "deltas/deltas-current.jsonl");
+            meta.put(&["files", "latestSnapshot"], &snapshot);
+            meta.put(&["deltaStats", "lastSnapshotTurn"], &snapshot_turn);
+            write_states(dir, state, &state.texts(), cut.turn, &mut meta, now)?
+        }
+    };
+    let marked = marks::left(&session.store, &session.dir, cut.turn)?;
+    steps.extend(marked.map(|bytes| replace(marks::file(dir), bytes)));
+    let before = meta.to_bytes();
+    change(&mut meta);
+    let bytes = meta.to_bytes();
+    if session.form == Form::Documented || bytes != before {
+        steps.push(replace(Document::Meta.in_dir(dir), bytes));
+    }
+    Ok(steps)
+}
+
+/// The steps that cut a session back to a turn, and what was noticed while its state was worked out.
+fn cut_back(
+    session: &Session,
+    turn: u64,
+    now: Timestamp,
+) -> Result<(Vec<Step>, Vec<Finding>), GameError> {
+    let cut = Cut::find(session, turn)?;
+    let moment = session.state_at(turn)?;
+    let mut steps = derived_files(session, &cut, &session.dir, &moment.state, now, |_| {})?;
+    for end in &cut.logs {
+        let to = end.name.path(end.log, &session.dir);
+        match end.left {
+            Left::All => {}
+            Left::Start(len) => {
+                let mut bytes = session.store.read(&end.path, 0..len)?;
+                if bytes.last() != Some(&b'\n') {
+                    bytes.push(b'\n');
+                }
+                if to != end.path {
+                    steps.push(Step::Remove { path: end.path.clone() });
+                }
+                steps.push(replace(to, bytes));
+            }
+            Left::Nothing => steps.push(Step::Remove { path: end.path.clone() }),
+        }
+    }
+    for file in copy::files_of(session)? {
+        let is_log = cut.logs.iter().any(|end| end.path == file.path);
+        if !is_log && !is_derived(session, &file.path) && !cut.keeps(session, &file.path)? {
+            steps.push(Step::Remove { path: file.path });
+        }
+    }
+    let indexes = below(&session.dir, &["indexes"]);
+    if session.store.stat(&indexes)?.is_some() {
+        steps.push(Step::Remove { path: indexes });
+    }
+    Ok((tidy(steps), moment.findings))
+}
+
+/// Leaves out the removal of a file that gets a new content in the same commit.
+fn tidy(steps: Vec<Step>) -> Vec<Step> {
+    let written: Vec<FilePath> = steps
+        .iter()
+        .filter_map(|step| match step {
+            Step::Replace { file, .. } => Some(file.clone()),
+            _ => None,
+        })
+        .collect();
+    let stays = |step: &Step| !matches!(step, Step::Remove { path } if written.contains(path));
+    steps.into_iter().filter(stays).collect()
+}
+
+/// A session that is to be made from another.
+struct Branch<'a> {
+    session: &'a Session,
+    id: &'a SessionId,
+    kind: Kind,
+    status: Status,
+}
+
+impl Branch<'_> {
+    /// Makes it: unseen until the last commit, and durable when this returns.
+    fn make(
+        &self,
+        writer: &dyn Writer,
+        turn: u64,
+        batch: u64,
+        now: Timestamp,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Vec<Finding>, GameError> {
+        let session = self.session;
+        session.writable_meta()?;
+        let cut = Cut::find(session, turn)?;
+        let moment =
+            if turn == session.turn { session.resume()? } else { session.state_at(turn)? };
+        let dir = staging_place(self.id);
+        let change = |meta: &mut Meta| self.describe(meta, turn, now);
+        let last = derived_files(session, &cut, &dir, &moment.state, now, change)?;
+        let copies = copy::plan(session, &cut, &dir, &last)?;
+        let total = copies.iter().map(|copy| copy.len).sum();
+        built(&session.store, writer, self.id, || {
+            let mut staging =
+                Staging::begin(&session.store, writer, self.id, batch, total, progress)?;
+            for copy in &copies {
+                staging.copy(&copy.from, &copy.to, copy.len, copy.content)?;
+            }
+            staging.finish(self.status.session(self.id), last)
+        })?;
+        Ok(moment.findings)
+    }
+
+    /// What the metadata of the new session say about it.
+    fn describe(&self, meta: &mut Meta, turn: u64, now: Timestamp) {
+        if self.session.form == Form::Documented {
+            meta.put(&["sessionId"], self.id.as_str());
+            meta.put(&["created"], &stamp(now));
+            meta.put(&["status"], self.status.as_str());
+        }
+        let (parent, kind) = (self.session.id.as_str(), self.kind.as_str());
+        meta.put(&["lineage"], &serde_json::json!({"parent": parent, "turn": turn, "kind": kind}));
+    }
+}

@@ -1,0 +1,308 @@
+//! Lines of the log of changes, in both forms.
+
+mod quick;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::form::Form;
+use super::state::Scope;
+use super::turn::millis;
+use everturn_value::delta::{
+    Delta, DeltaText, Op, Path, Spelling, parse_path, path_text, present, shared, write_fields,
+};
+use everturn_value::tree::{Kind, Node, Slice, Tree};
+
+pub(crate) use quick::ChangeLine;
+
+/// Changes that belong together: one line of the log.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// What they change.
+    pub scope: Scope,
+    /// The changes, in order.
+    pub deltas: Vec<Delta>,
+}
+
+/// A line of the log of changes.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// Its id.
+    pub id: String,
+    /// The turn it belongs to.
+    pub turn: u64,
+    /// The event that caused it.
+    pub event: Option<String>,
+    /// When it was made, in milliseconds.
+    pub time: Option<i64>,
+    /// What it changes.
+    pub group: Group,
+    /// Fields that are not ours, of a change that is to be written.
+    pub(crate) extra: Vec<(String, Tree)>,
+}
+
+/// All fields that a line may have in either form.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ChangeText<'t> {
+    #[serde(borrow, default)]
+    delta_id: Option<Cow<'t, str>>,
+    turn_id: u64,
+    #[serde(borrow, default)]
+    event_id: Option<Cow<'t, str>>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    timestamp: Option<&'t RawValue>,
+    #[serde(borrow, default)]
+    scope: Option<Cow<'t, str>>,
+    #[serde(borrow, default)]
+    deltas: Option<Vec<DeltaText<'t>>>,
+    #[serde(borrow, default)]
+    target: Option<Cow<'t, str>>,
+    #[serde(borrow, default)]
+    operation: Option<Cow<'t, str>>,
+    #[serde(borrow, default)]
+    path: Option<&'t RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    previous_value: Option<&'t RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    new_value: Option<&'t RawValue>,
+    #[serde(default)]
+    positions: Option<Vec<usize>>,
+    #[serde(default)]
+    position: Option<usize>,
+    #[serde(default)]
+    created_parents: usize,
+}
+
+impl Change {
+    /// Reads a line in either form.
+    pub(crate) fn parse(slice: &Slice) -> Result<Change, String> {
+        let text: ChangeText<'_> =
+            serde_json::from_str(slice.as_str()).map_err(|error| error.to_string())?;
+        let group = match (&text.deltas, &text.operation) {
+            (Some(deltas), _) => {
+                let scope = text.scope.as_deref().unwrap_or_default();
+                let scope = Scope::parse(scope).ok_or_else(|| format!("{scope:?} is no scope"))?;
+                let deltas = deltas.iter().map(|delta| delta.to_delta(slice));
+                Group { scope, deltas: deltas.collect::<Result<_, _>>()? }
+            }
+            (None, Some(operation)) => text.flat(operation, slice)?,
+            (None, None) => return Err("neither deltas nor an operation".to_owned()),
+        };
+        let time = match text.timestamp.map(RawValue::get) {
+            None | Some("null") => None,
+            Some(raw) => Some(millis(raw).ok_or_else(|| format!("{raw} is no time"))?),
+        };
+        Ok(Change {
+            id: text.delta_id.unwrap_or_default().into_owned(),
+            turn: text.turn_id,
+            event: text.event_id.map(Cow::into_owned),
+            time,
+            group,
+            extra: Vec::new(),
+        })
+    }
+
+    /// Which form a line has; nothing if it has neither.
+    pub(crate) fn form_of(line: &str) -> Option<Form> {
+        let text: ChangeText<'_> = serde_json::from_str(line).ok()?;
+        match (text.deltas, text.operation) {
+            (Some(_), _) => Some(Form::Documented),
+            (None, Some(_)) => Some(Form::Program),
+            (None, None) => None,
+        }
+    }
+
+    /// The lines of this change, each with a newline.
+    pub(crate) fn write(&self, form: Form, cause: &str, out: &mut String) {
+        match form {
+            Form::Documented => self.write_group(out),
+            Form::Program => self.write_flat(cause, out),
+        }
+    }
+
+    fn write_group(&self, out: &mut String) {
+        out.push_str("{\"deltaId\":");
+        push_string(out, &self.id);
+        out.push_str(&format!(",\"turnId\":{},\"eventId\":", self.turn));
+        match &self.event {
+            Some(event) => push_string(out, event),
+            None => out.push_str("null"),
+        }
+        out.push_str(&format!(",\"timestamp\":{}", self.time.unwrap_or_default()));
+        out.push_str(&format!(",\"scope\":\"{}\",\"deltas\":[", self.group.scope));
+        for (at, delta) in self.group.deltas.iter().enumerate() {
+            if at > 0 {
+                out.push(',');
+            }
+            delta.write_line(out);
+        }
+        out.push(']');
+        write_fields(&self.extra, out);
+        out.push_str("}\n");
+    }
+
+    /// One line for each change; `id` must leave room for a number at its end.
+    fn write_flat(&self, cause: &str, out: &mut String) {
+        let (stem, first) = self.id.rsplit_once('-').unwrap_or((&self.id, "1"));
+        let first: usize = first.parse().unwrap_or(1);
+        let (target, prefix) = flat_target(self.group.scope);
+        let told = self.extra.iter().find(|(key, _)| key == "cause");
+        let told = told.and_then(|(_, cause)| cause.string_at::<&str>(&[]));
+        let cause = told.as_deref().unwrap_or(cause);
+        for (sequence, delta) in (first..).zip(&self.group.deltas) {
+            out.push_str("{\"deltaId\":");
+            push_string(out, &format!("{stem}-{sequence}"));
+            out.push_str(&format!(",\"turnId\":{},\"sequence\":{sequence}", self.turn));
+            out.push_str(&format!(",\"timestamp\":{}", self.time.unwrap_or_default()));
+            out.push_str(&format!(
+                ",\"target\":\"{target}\",\"operation\":\"{}\"",
+                flat_op(delta.op)
+            ));
+            let segments = delta.path.segments().iter().skip(prefix).cloned();
+            let path = Path::array(segments).spelled(Spelling::Array);
+            out.push_str(&format!(",\"path\":{}", path_text(&path)));
+            let (previous, new) = flat_values(delta);
+            if let Some(previous) = previous {
+                out.push_str(&format!(",\"previousValue\":{previous}"));
+            }
+            if let Some(new) = new {
+                out.push_str(&format!(",\"newValue\":{new}"));
+            }
+            out.push_str(",\"cause\":");
+            push_string(out, cause);
+            if let Some(event) = &self.event {
+                out.push_str(",\"eventId\":");
+                push_string(out, event);
+            }
+            delta.write_notes(out);
+            if delta.op == Op::Pull && delta.positions.is_empty() {
+                // Otherwise nobody could tell that nothing was removed.
+                out.push_str(",\"positions\":[]");
+            }
+            let fields = delta.extra.iter().chain(&self.extra);
+            let others = fields.filter(|(key, _)| !FLAT_FIELDS.contains(&key.as_str()));
+            write_fields(&others.cloned().collect::<Vec<_>>(), out);
+            out.push_str("}\n");
+        }
+    }
+}
+
+/// The fields of a line of the program, which nothing else may be called.
+const FLAT_FIELDS: [&str; 13] = [
+    "deltaId",
+    "turnId",
+    "sequence",
+    "timestamp",
+    "target",
+    "operation",
+    "path",
+    "previousValue",
+    "newValue",
+    "cause",
+    "eventId",
+    "scope",
+    "deltas",
+];
+
+/// What the program calls a scope, and how many segments of its paths it leaves out.
+fn flat_target(scope: Scope) -> (&'static str, usize) {
+    match scope {
+        Scope::World => ("world", 0),
+        Scope::Player => ("player", 0),
+        Scope::Scene => ("scene", 0),
+        Scope::Npcs => ("npc", 0),
+    }
+}
+
+fn flat_op(op: Op) -> &'static str {
+    match op {
+        Op::Set => "set",
+        Op::Delete => "delete",
+        Op::Push => "append",
+        Op::Pull => "remove",
+        Op::Increment => "increment",
+    }
+}
+
+/// The previous and the new value as the program writes them: of a sum, the total; nothing where there was nothing.
+fn flat_values(delta: &Delta) -> (Option<String>, Option<String>) {
+    let none = || (delta.op != Op::Set).then(|| "null".to_owned());
+    let previous = delta.previous.as_ref().map(Tree::to_line).or_else(none);
+    let new = match delta.op {
+        Op::Increment => delta.total(),
+        _ => delta.value.as_ref().map(Tree::to_line),
+    };
+    (previous, new)
+}
+
+fn push_string(out: &mut String, text: &str) {
+    out.push_str(&serde_json::to_string(text).unwrap_or_default());
+}
+
+impl ChangeText<'_> {
+    /// A change in the form of the program.
+    fn flat(&self, operation: &str, slice: &Slice) -> Result<Group, String> {
+        let path = self.path.ok_or("a path is missing")?;
+        let path = parse_path(path.get())?;
+        let target = self.target.as_deref().unwrap_or_default();
+        let (scope, prefix) = target_root(target)?;
+        let path = Path::array(
+            prefix.iter().map(|&key| Box::from(key)).chain(path.segments().iter().cloned()),
+        );
+        let new = self.new_value.map(|raw| shared(slice, raw));
+        let previous = self.previous_value.map(|raw| shared(slice, raw));
+        // Everturn notes the places of all that it removes; `null` is then a value like any other.
+        let is_noted = self.positions.is_some();
+        let value = || new.clone().ok_or_else(|| format!("{operation} without a new value"));
+        let mut delta = match operation {
+            // Sums are stored with their result, so that adding again would count twice.
+            "set" | "create" | "increment" | "decrement" => Delta::set(path, value()?),
+            "append" => Delta::push(path, value()?),
+            "remove" => {
+                let value = new.clone().or_else(|| previous.clone());
+                match value.filter(|value| is_noted || !value.is_null()) {
+                    Some(value) => Delta::pull(path, value),
+                    None => Delta::delete(path),
+                }
+            }
+            "delete" => Delta::delete(path),
+            other => return Err(format!("{other:?} is no operation that is known")),
+        };
+        let is_array = |tree: &Tree| tree.kind() == Kind::Array;
+        delta.previous = match delta.op {
+            Op::Push => previous.filter(|was| is_noted && is_array(was)),
+            Op::Pull if self.positions.as_ref().is_some_and(Vec::is_empty) => {
+                Some(Tree(Node::Array(Vec::new())))
+            }
+            Op::Pull => previous.filter(|was| (is_noted || new.is_some()) && is_array(was)),
+            Op::Set if operation == "create" || self.created_parents > 0 => {
+                previous.filter(|was| !was.is_null())
+            }
+            _ => previous,
+        };
+        delta.positions = self.positions.clone().unwrap_or_default();
+        delta.member = self.position;
+        delta.created = self.created_parents;
+        Ok(Group { scope, deltas: vec![delta] })
+    }
+}
+
+/// Where the paths of a target begin.
+fn target_root(target: &str) -> Result<(Scope, &'static [&'static str]), String> {
+    Ok(match target {
+        "world" => (Scope::World, &[]),
+        "player" => (Scope::Player, &[]),
+        "npc" | "npcs" | "relationship" => (Scope::Npcs, &[]),
+        "scene" => (Scope::World, &["currentScene"]),
+        "location" => (Scope::World, &["locations"]),
+        "quest" => (Scope::World, &["quests"]),
+        "time" => (Scope::World, &["gameTime"]),
+        "inventory" => (Scope::Player, &["inventory"]),
+        other => return Err(format!("{other:?} is no target that is known")),
+    })
+}

@@ -1,0 +1,185 @@
+//! What is wrong with a game session, beyond what any JSON file can have.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::error::GameError;
+use super::names::{Document, Log, SESSIONS, Status, below};
+use super::session::{Session, find};
+use super::survey::{Facts, Place, Unreadable, survey};
+use everturn_archive::{Limits, Pieces, check};
+use everturn_json::finding::{Code, Finding};
+use everturn_json::names::{FilePath, SessionId};
+use everturn_session::watch::{Checked, Watch};
+use everturn_store::disk::Kind;
+use everturn_store::{Store, StoreError};
+
+/// How many findings are held back until it is known that nobody wrote meanwhile.
+const HELD_BACK: usize = 10_000;
+
+/// How often a session is looked at again that another process changes meanwhile.
+const TRIES: usize = 3;
+
+/// Checks a session: every line, every document, and whether they fit together.
+///
+/// Nothing is written, and memory does not grow with the session. What cannot be read is a finding.
+pub fn check_session(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    watch: &mut dyn Watch,
+) -> Result<Checked, GameError> {
+    let status = find(store, id)?.ok_or_else(|| GameError::NoSession { id: id.clone() })?;
+    let place = Place::of(&status.session(id));
+    Ok(check_dir(store, &place, watch)?.checked)
+}
+
+/// What checking a directory has looked at.
+#[derive(Debug, Default)]
+pub struct Looked {
+    pub checked: Checked,
+    /// The files that need not be looked at again.
+    pub covered: BTreeSet<FilePath>,
+}
+
+impl Place {
+    /// What the path of a session's directory tells.
+    pub fn of(dir: &FilePath) -> Place {
+        let mut above = dir.ancestors();
+        let name =
+            |path: Option<FilePath>| path.and_then(|path| path.name()).map(|name| name.to_string());
+        let (status, sessions) = (name(above.next()), name(above.next()));
+        let status = status.and_then(|status| Status::parse(&status));
+        let status = status.filter(|_| sessions.as_deref() == Some(SESSIONS));
+        Place { dir: dir.clone(), id: name(Some(dir.clone())), status }
+    }
+}
+
+/// Whether a directory is that of a session: by its place, or by what is in it.
+pub fn is_session_dir(store: &Arc<dyn Store>, dir: &FilePath) -> Result<bool, StoreError> {
+    if Place::of(dir).status.is_some() {
+        return Ok(true);
+    }
+    let is = |path: FilePath, kind: Kind| -> Result<bool, StoreError> {
+        Ok(store.stat(&path)?.is_some_and(|stat| stat.kind == kind))
+    };
+    Ok(is(Document::Meta.in_dir(dir), Kind::File)?
+        || (is(Document::World.in_dir(dir), Kind::File)?
+            && is(below(dir, &[Log::Turns.as_str()]), Kind::Dir)?))
+}
+
+/// Checks the session in a directory. What others write meanwhile is no finding: then it is looked at again.
+pub fn check_dir(
+    store: &Arc<dyn Store>,
+    place: &Place,
+    watch: &mut dyn Watch,
+) -> Result<Looked, GameError> {
+    if let Some(looked) = no_directories(store, place, watch)? {
+        return Ok(looked);
+    }
+    for attempt in 1.. {
+        let before = metadata(store, place)?;
+        let session = open(store, place)?;
+        let mut held = Held { watch, findings: Some(Vec::new()) };
+        let facts = survey(&session, place, Unreadable::Report, &mut held)?;
+        let findings = held.findings;
+        let steady = facts.checked.findings + facts.checked.warnings == 0
+            || metadata(store, place)? == before;
+        if let Some(findings) = findings {
+            if !steady && attempt < TRIES {
+                continue;
+            }
+            findings.into_iter().for_each(|finding| watch.finding(finding));
+        }
+        let Facts { checked, covered, .. } = facts;
+        return Ok(Looked { checked, covered });
+    }
+    Ok(Looked::default())
+}
+
+/// Whether something stands where the session keeps files: then nothing else can be said about it.
+fn no_directories(
+    store: &Arc<dyn Store>,
+    place: &Place,
+    watch: &mut dyn Watch,
+) -> Result<Option<Looked>, GameError> {
+    let mut looked = Looked::default();
+    for name in ["turns", "deltas", "snapshots", "scenes", "indexes"] {
+        let file = below(&place.dir, &[name]);
+        let Some(stat) = store.stat(&file)? else { continue };
+        if stat.kind == Kind::File {
+            let message = "it is no directory, though the session keeps files below it".to_owned();
+            let (line, offset, code) = (None, None, Code::Unreadable);
+            let finding = Finding { file, line, offset, code, message };
+            looked.checked.count(&finding);
+            watch.finding(finding);
+        }
+    }
+    Ok((looked.checked.findings > 0).then_some(looked))
+}
+
+/// Looks into the archive of a session, if the file is one: it must be whole, and hold nothing that is not let in.
+pub fn check_archive(store: &Arc<dyn Store>, file: &FilePath) -> Option<Vec<Finding>> {
+    let name = file.name()?;
+    let id = SessionId::parse(name.as_str().strip_suffix(".tar.gz")?).ok()?;
+    if super::names::archive(&id).ok().as_ref() != Some(file) {
+        return None;
+    }
+    let looked = Pieces::open(&**store, file);
+    let looked = looked.and_then(|pieces| check(pieces, id.as_name(), &Limits::default()));
+    let message = match looked {
+        Ok(contents) if !contents.files.is_empty() => return Some(Vec::new()),
+        Ok(_) => "there is no file in it".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let (file, line, offset, code) = (file.clone(), None, None, Code::Unreadable);
+    Some(vec![Finding { file, line, offset, code, message }])
+}
+
+/// Opens a session for a look at it, whatever it is called.
+pub(crate) fn open(store: &Arc<dyn Store>, place: &Place) -> Result<Session, GameError> {
+    let named = place.id.as_deref().and_then(|id| SessionId::parse(id).ok());
+    let id = match named {
+        Some(id) => id,
+        None => SessionId::parse("session")?,
+    };
+    Session::open_in(
+        Arc::clone(store),
+        &id,
+        place.status.unwrap_or(Status::Active),
+        place.dir.clone(),
+    )
+}
+
+fn metadata(store: &Arc<dyn Store>, place: &Place) -> Result<Option<Vec<u8>>, StoreError> {
+    match store.read(&Document::Meta.in_dir(&place.dir), 0..u64::MAX) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(StoreError::Missing { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Holds findings back, unless they are too many.
+struct Held<'w> {
+    watch: &'w mut dyn Watch,
+    /// Nothing once they are handed on as they come.
+    findings: Option<Vec<Finding>>,
+}
+
+impl Watch for Held<'_> {
+    fn finding(&mut self, finding: Finding) {
+        match &mut self.findings {
+            Some(findings) if findings.len() < HELD_BACK => findings.push(finding),
+            Some(_) => {
+                for held in self.findings.take().unwrap_or_default() {
+                    self.watch.finding(held);
+                }
+                self.watch.finding(finding);
+            }
+            None => self.watch.finding(finding),
+        }
+    }
+
+    fn file(&mut self, file: &FilePath) {
+        self.watch.file(file);
+    }
+}

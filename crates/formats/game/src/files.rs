@@ -1,0 +1,77 @@
+//! Which files a session has: what their directories say, kept until they say something else.
+
+use std::sync::Arc;
+
+use super::names::{Log, LogFile, SnapshotFile};
+use everturn_json::names::FilePath;
+use everturn_store::{Store, StoreError};
+
+/// The files of a session's logs, and its snapshots.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Files {
+    pub(crate) turns: Vec<(LogFile, FilePath)>,
+    pub(crate) deltas: Vec<(LogFile, FilePath)>,
+    pub(crate) snapshots: Vec<(SnapshotFile, FilePath)>,
+}
+
+impl Files {
+    /// Looks into the directories of the session at `dir`.
+    pub(crate) fn list(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Files, StoreError> {
+        let log = |log: Log| -> Result<Vec<(LogFile, FilePath)>, StoreError> {
+            let place = log.dir(dir);
+            let names = names(store, &place)?;
+            let mut files: Vec<(LogFile, FilePath)> = names
+                .into_iter()
+                .filter_map(|path| Some((LogFile::parse(log, path.name()?.as_str())?, path)))
+                .collect();
+            // Those that are being written come last.
+            files.sort_by_key(|(file, _)| (file.last.is_none(), file.first, file.last));
+            Ok(files)
+        };
+        let mut snapshots: Vec<(SnapshotFile, FilePath)> = names(store, &SnapshotFile::dir(dir))?
+            .into_iter()
+            .filter_map(|path| Some((SnapshotFile::parse(path.name()?.as_str())?, path)))
+            .collect();
+        snapshots.sort_by_key(|(file, _)| *file);
+        Ok(Files { turns: log(Log::Turns)?, deltas: log(Log::Deltas)?, snapshots })
+    }
+
+    pub(crate) fn log(&self, log: Log) -> &[(LogFile, FilePath)] {
+        match log {
+            Log::Turns => &self.turns,
+            Log::Deltas => &self.deltas,
+        }
+    }
+
+    /// The files that may have lines about these turns, in order.
+    pub(crate) fn covering(&self, log: Log, first: u64, last: u64) -> Vec<FilePath> {
+        let files = self.log(log);
+        let may = |file: &LogFile| {
+            file.first.is_none_or(|start| start <= last) && file.last.is_none_or(|end| end >= first)
+        };
+        // The current file of changes starts where the last of the others ends.
+        let closed = files.iter().filter_map(|(file, _)| file.last).max().unwrap_or(0);
+        let skip = |file: &LogFile| file.first.is_none() && last <= closed;
+        files
+            .iter()
+            .filter(|(file, _)| may(file) && !skip(file))
+            .map(|(_, path)| path.clone())
+            .collect()
+    }
+
+    /// The snapshots at or before a turn, newest first.
+    pub(crate) fn snapshots_until(
+        &self,
+        turn: u64,
+    ) -> impl Iterator<Item = &(SnapshotFile, FilePath)> {
+        let end = self.snapshots.partition_point(|(file, _)| file.turn <= turn);
+        self.snapshots.iter().take(end).rev()
+    }
+
+    /// The last turn that the name of a closed file tells.
+    pub(crate) fn last_closed(&self, log: Log) -> u64 {
+        self.log(log).iter().filter_map(|(file, _)| file.last).max().unwrap_or(0)
+    }
+}
+
+pub(crate) use everturn_session::trash::names;

@@ -1,0 +1,176 @@
+//! Sessions that rest, go on, and end.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::error::GameError;
+use super::form::Form;
+use super::meta::stamp;
+use super::names::{Document, SnapshotFile, Status};
+use super::retention::{Retention, SnapshotEntry};
+use super::session::Session;
+use super::snapshot::Reason;
+use super::writer::turns::replace;
+use super::writer::{GameWriter, lock};
+use everturn_json::names::{FilePath, SessionId};
+use everturn_store::{Durability, Step, Store};
+
+/// A session that is over.
+#[derive(Debug)]
+pub struct Completed {
+    /// What became of its snapshots.
+    pub snapshots: Option<Retention>,
+    /// Why its snapshots could not be put away. The session is completed all the same, and
+    /// [`retain`](super::retain) puts them away later.
+    pub overdue: Option<GameError>,
+}
+
+/// Pauses a session that is active: a snapshot is taken, and it waits to be resumed.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use everturn_game::{GameWriter, NewSession, Session, Status, pause, resume};
+/// use everturn_json::names::SessionId;
+/// use everturn_store::{MemoryStore, Store};
+///
+/// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+/// let now = "2026-01-01T10:00:00Z".parse()?;
+/// let id = SessionId::parse("session-abc123")?;
+/// GameWriter::create(Arc::clone(&store), &NewSession::new(id.clone()), now)?.close(now)?;
+/// pause(&store, &id, now)?;
+/// assert_eq!(Session::open(Arc::clone(&store), &id)?.status(), Status::Paused);
+/// resume(&store, &id, now)?;
+/// assert_eq!(Session::open(store, &id)?.status(), Status::Active);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn pause(store: &Arc<dyn Store>, id: &SessionId, now: Timestamp) -> Result<(), GameError> {
+    GameWriter::open(Arc::clone(store), id)?.pause(now)
+}
+
+/// Makes a paused session active again.
+pub fn resume(store: &Arc<dyn Store>, id: &SessionId, now: Timestamp) -> Result<(), GameError> {
+    let writer = lock(store, id)?;
+    let session = Session::open(Arc::clone(store), id)?;
+    session.must_be(&[Status::Paused], "paused")?;
+    let mut meta = session.writable_meta()?;
+    let mut steps = Vec::new();
+    if session.form == Form::Documented {
+        meta.put(&["status"], Status::Active.as_str());
+        meta.put(&["lastModified"], &stamp(now));
+        steps.push(replace(Document::Meta.in_dir(&session.dir), meta.to_bytes()));
+    }
+    steps.push(Step::Rename { from: session.dir, to: Status::Active.session(id) });
+    writer.commit(steps, Durability::Synced)?;
+    Ok(writer.release()?)
+}
+
+/// Completes a session that is active or paused: a snapshot is taken, and it is over.
+///
+/// The snapshots that need not stay at hand are put away afterwards, see [`Retention`].
+pub fn complete(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    now: Timestamp,
+) -> Result<Completed, GameError> {
+    let writer = lock(store, id)?;
+    let session = Session::open(Arc::clone(store), id)?;
+    session.must_be(&[Status::Active, Status::Paused], "active or paused")?;
+    GameWriter::with(session, writer)?.complete(now)
+}
+
+/// What completing a session would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completing {
+    /// Where the session would be.
+    pub dir: FilePath,
+    /// The snapshot that would be taken first, unless the last turn has one.
+    pub snapshot: Option<String>,
+    /// What would become of the snapshots, the new one among them.
+    pub snapshots: Retention,
+}
+
+/// Says what [`complete`] would do, and changes nothing.
+pub fn plan_complete(store: &Arc<dyn Store>, id: &SessionId) -> Result<Completing, GameError> {
+    let session = Session::open(Arc::clone(store), id)?;
+    session.must_be(&[Status::Active, Status::Paused], "active or paused")?;
+    session.writable_meta()?;
+    let mut snapshots = session.snapshots()?;
+    let turn = session.turn;
+    let has_one = |entry: &SnapshotEntry| entry.turn() == turn && entry.reason.is_some();
+    let mut snapshot = None;
+    if !snapshots.iter().any(has_one) {
+        let file = SnapshotFile { turn, program: session.form == Form::Program };
+        // One that cannot be read is written over.
+        snapshots.retain(|entry| entry.file != file);
+        snapshots.push(SnapshotEntry { file, reason: Some(Reason::SessionEnd) });
+        snapshot = Some(file.id());
+    }
+    let dir = Status::Completed.session(id);
+    Ok(Completing { dir, snapshot, snapshots: Retention::plan(&snapshots) })
+}
+
+impl Session {
+    /// Fails unless the session has one of these statuses.
+    pub(crate) fn must_be(
+        &self,
+        statuses: &[Status],
+        wanted: &'static str,
+    ) -> Result<(), GameError> {
+        if statuses.contains(&self.status) {
+            return Ok(());
+        }
+        Err(GameError::Status { id: self.id.clone(), status: self.status, wanted })
+    }
+}
+
+impl GameWriter {
+    /// Pauses the session and gives it back, as [`pause`] does.
+    pub fn pause(mut self, now: Timestamp) -> Result<(), GameError> {
+        self.rest(Status::Paused, now)?;
+        self.release()
+    }
+
+    /// Completes the session and gives it back, as [`complete`] does.
+    pub fn complete(mut self, now: Timestamp) -> Result<Completed, GameError> {
+        self.rest(Status::Completed, now)?;
+        let completed = match self.retain() {
+            Ok(plan) => Completed { snapshots: Some(plan), overdue: None },
+            Err(error) => Completed { snapshots: None, overdue: Some(error) },
+        };
+        self.release()?;
+        Ok(completed)
+    }
+
+    /// Brings everything up to the last turn and moves the session to its new place, in one commit.
+    fn rest(&mut self, status: Status, now: Timestamp) -> Result<(), GameError> {
+        let documented = self.session.form == Form::Documented;
+        if documented {
+            self.meta.put(&["status"], status.as_str());
+        }
+        let mut steps = match (self.has_snapshot()?, documented) {
+            (false, _) => self.snapshot_steps(&Reason::SessionEnd, documented, now)?.1,
+            (true, true) => {
+                let mut steps = self.state_steps(now)?;
+                steps.extend(self.index_steps()?);
+                steps
+            }
+            (true, false) => Vec::new(),
+        };
+        let to = status.session(&self.session.id);
+        steps.push(Step::Rename { from: self.session.dir.clone(), to: to.clone() });
+        self.commit(steps)?;
+        (self.session.dir, self.session.status) = (to, status);
+        self.session.look_again();
+        Ok(())
+    }
+
+    /// Whether there is a snapshot of the last turn that can be used; it may be the end of a scene, which
+    /// should be remembered as such.
+    fn has_snapshot(&self) -> Result<bool, GameError> {
+        let program = self.session.form == Form::Program;
+        let file = SnapshotFile { turn: self.session.turn, program };
+        Ok(self.snapshot_of_turn(file, &file.path(&self.session.dir))?.is_some())
+    }
+}

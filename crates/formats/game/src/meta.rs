@@ -1,0 +1,235 @@
+//! `session.meta.json`: what a session is and where it stands.
+
+use jiff::Timestamp;
+
+use super::error::GameError;
+use super::names::{Document, Status};
+use super::state::State;
+use everturn_json::names::{FilePath, SessionId};
+use everturn_value::delta::{Delta, Path};
+use everturn_value::document::{self, Style};
+use everturn_value::tree::{Kind, Tree};
+
+/// The version of the documents that this program writes.
+pub(crate) const VERSION: &str = "1.0.0";
+
+/// What a new session starts with.
+#[derive(Debug, Clone)]
+pub struct NewSession {
+    /// Its id.
+    pub id: SessionId,
+    /// How it is played: theme, difficulty, seed, model, whatever the game needs.
+    pub config: Tree,
+    /// The player's name.
+    pub player_name: String,
+    /// The id of the player's character.
+    pub character: Option<String>,
+    /// The world, or nothing for an empty one.
+    pub world: Option<Tree>,
+    /// The player's character, or nothing for one with a name only.
+    pub player: Option<Tree>,
+    /// Other fields of the metadata, which are kept.
+    pub extra: Vec<(String, Tree)>,
+}
+
+impl NewSession {
+    /// A session about which nothing else is known.
+    #[must_use]
+    pub fn new(id: SessionId) -> NewSession {
+        NewSession {
+            id,
+            config: Tree::object(),
+            player_name: "Player".to_owned(),
+            character: None,
+            world: None,
+            player: None,
+            extra: Vec::new(),
+        }
+    }
+
+    /// The state at turn 0.
+    pub(crate) fn state(&self) -> Result<State, GameError> {
+        let short = super::names::short(self.id.as_str());
+        let skeleton = serde_json::json!({
+            "locations": {"discovered": [], "generated": {}},
+            "npcs": {}, "quests": {}, "aspects": [], "scheduledEvents": [],
+        });
+        let world = match &self.world {
+            Some(world) => world.clone(),
+            None => tree(&skeleton),
+        };
+        let player = match &self.player {
+            Some(player) => player.clone(),
+            None => tree(&serde_json::json!({ "name": self.player_name })),
+        };
+        for (name, state) in [("the world", &world), ("the player", &player)] {
+            if state.kind() != Kind::Object {
+                return Err(GameError::input(format!("{name} is {}, not an object", state.kind())));
+            }
+        }
+        let session = tree(self.id.as_str());
+        let world = with_first(
+            &world,
+            &[("worldId", tree(&format!("world-{short}"))), ("sessionId", session.clone())],
+        );
+        let character = self.character.clone().unwrap_or_else(|| format!("char-{short}"));
+        let player =
+            with_first(&player, &[("characterId", tree(&character)), ("sessionId", session)]);
+        Ok(State { world, player, scene: Tree::null(), npcs: None })
+    }
+}
+
+/// A tree of something that can always be written as JSON.
+pub(crate) fn tree<T: serde::Serialize + ?Sized>(value: &T) -> Tree {
+    Tree::from_value(value).unwrap_or_else(|_| Tree::null())
+}
+
+/// An object with these fields in front, unless it has them.
+fn with_first(object: &Tree, fields: &[(&str, Tree)]) -> Tree {
+    let mut object = object.clone();
+    for (at, (key, value)) in fields.iter().enumerate() {
+        if object.at(&[key]).is_none() {
+            let mut set = Delta::set(Path::array([*key]), value.clone());
+            set.member = Some(at);
+            put(&mut object, set);
+        }
+    }
+    object
+}
+
+/// Sets a field of a document that is known to be made of objects there.
+fn put(tree: &mut Tree, mut delta: Delta) {
+    let done = delta.apply_in_place(tree);
+    debug_assert!(done.is_ok(), "{done:?}");
+}
+
+/// The metadata of a session.
+#[derive(Debug, Clone)]
+pub(crate) struct Meta {
+    pub(crate) tree: Tree,
+    pub(crate) style: Style,
+}
+
+impl Meta {
+    /// Reads the metadata; it must be an object.
+    pub(crate) fn parse(file: &FilePath, bytes: &[u8]) -> Result<Meta, GameError> {
+        let document =
+            document::Document::parse(bytes).map_err(|error| GameError::damaged(file, error))?;
+        let tree = Tree::parse(document.text().trim_start_matches('\u{feff}'))
+            .map_err(|error| GameError::damaged(file, error))?;
+        if tree.kind() != Kind::Object {
+            return Err(GameError::damaged(file, format!("it is {}, not an object", tree.kind())));
+        }
+        Ok(Meta { tree, style: *document.style() })
+    }
+
+    /// The metadata of a session that begins.
+    pub(crate) fn new(session: &NewSession, now: Timestamp) -> Meta {
+        let short = super::names::short(session.id.as_str());
+        let character = session.character.clone().unwrap_or_else(|| format!("char-{short}"));
+        let value = serde_json::json!({
+            "sessionId": session.id.as_str(),
+            "version": VERSION,
+            "created": stamp(now),
+            "lastModified": stamp(now),
+            "status": Status::Active.as_str(),
+            "config": {},
+            "player": {"name": session.player_name, "characterId": character},
+            "current": {
+                "turnId": 0, "sceneId": null, "locationId": null,
+                "gameDay": null, "gameTimeOfDay": null,
+            },
+            "files": {
+                "worldState": Document::World.as_str(),
+                "playerState": Document::Player.as_str(),
+                "currentScene": null,
+                "currentTurns": "turns/turns-0001-current.jsonl",
+                "currentDeltas": "deltas/deltas-current.jsonl",
+                "latestSnapshot": "snapshots/snapshot-0000.json",
+            },
+            "deltaStats": {"totalDeltas": 0, "deltasSinceSnapshot": 0, "lastSnapshotTurn": 0},
+            "stats": {
+                "totalTurns": 0, "totalScenes": 0, "totalEvents": 0, "playTimeMinutes": 0,
+                "conflictsResolved": 0, "npcsEncountered": 0,
+            },
+            "stateFiles": {"turnId": 0, "checksums": {}},
+        });
+        let mut meta = Meta { tree: tree(&value), style: Style::PRETTY_RAW };
+        meta.put_tree(&["config"], session.config.clone());
+        for (key, value) in &session.extra {
+            match meta.tree.at(&[key]) {
+                None => meta.put_tree(&[key], value.clone()),
+                // What is given for an object of ours is added to it.
+                Some(own) if own.kind() == Kind::Object => {
+                    for (member, value) in value.children() {
+                        if own.at(&[&member]).is_none() {
+                            meta.put_tree(&[key, &member], value);
+                        }
+                    }
+                }
+                Some(_) => {}
+            }
+        }
+        meta
+    }
+
+    /// Counts the characters of the world.
+    pub(crate) fn note_characters(&mut self, state: &State) {
+        let count = state.world.len_at(&["npcs"]).unwrap_or(0);
+        self.put(&["stats", "npcsEncountered"], &count);
+    }
+
+    /// Notes where the player is.
+    pub(crate) fn note_place(&mut self, state: &State) {
+        let place = state.player.at(&["location", "id"]).unwrap_or_else(Tree::null);
+        self.put_tree(&["current", "locationId"], place);
+    }
+
+    pub(crate) fn put_tree(&mut self, path: &[&str], value: Tree) {
+        put(&mut self.tree, Delta::set(Path::array(path.iter().copied()), value));
+    }
+
+    pub(crate) fn put<T: serde::Serialize + ?Sized>(&mut self, path: &[&str], value: &T) {
+        self.put_tree(path, tree(value));
+    }
+
+    pub(crate) fn number(&self, path: &[&str]) -> Option<u64> {
+        self.tree.text_at(path)?.parse().ok()
+    }
+
+    pub(crate) fn add(&mut self, path: &[&str], more: u64) {
+        let sum = self.number(path).unwrap_or(0) + more;
+        self.put(path, &sum);
+    }
+
+    pub(crate) fn text(&self, path: &[&str]) -> Option<String> {
+        self.tree.string_at(path)
+    }
+
+    /// The last turn, if the metadata tell it.
+    pub(crate) fn turn(&self) -> Option<u64> {
+        self.number(&["current", "turnId"])
+    }
+
+    /// Whether this program may write what has this version.
+    pub(crate) fn check_version(&self, id: &SessionId) -> Result<(), GameError> {
+        let Some(version) = self.text(&["version"]) else { return Ok(()) };
+        let major =
+            |version: &str| version.split('.').next().and_then(|major| major.parse::<u64>().ok());
+        match major(&version) {
+            Some(found) if found > major(VERSION).unwrap_or(1) => {
+                Err(GameError::Newer { id: id.clone(), version })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        self.tree.to_text(&self.style).into_bytes()
+    }
+}
+
+/// A time as documents have it.
+pub(crate) fn stamp(now: Timestamp) -> String {
+    now.to_string()
+}

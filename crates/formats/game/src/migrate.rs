@@ -1,0 +1,260 @@
+//! Old sessions of one file, made into sessions of today.
+//!
+//! Of the older design only a few names are known: `frames`, `checkpoints`, `worldState` and the player. So
+//! whatever looks like one of these is taken for it, and everything else is kept as it is: what a frame has
+//! besides stands in the field `frame` of its turn, and what the document has besides in the field `migratedFrom`
+//! of the metadata. Each such thing is told in a [`Note`].
+
+mod checkpoints;
+mod deltas;
+mod fields;
+mod frames;
+mod texts;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::error::GameError;
+use super::files::Files;
+use super::form::Form;
+use super::meta::{Meta, NewSession, stamp, tree};
+use super::names::{Document, Status, archive, below};
+use super::session::{Session, find};
+use super::state::State;
+use super::survey::{Place, Unreadable, expected_metadata, survey};
+use everturn_json::finding::Finding;
+use everturn_json::names::{FilePath, SessionId};
+use everturn_session::repairs::mark;
+use everturn_session::watch::Watch;
+use everturn_store::{Durability, Expect, Secrecy, Step, Store, staging_dir};
+use everturn_value::document;
+use everturn_value::tree::{Kind, Tree};
+
+use checkpoints::Checkpoint;
+use fields::Fields;
+use frames::Frames;
+
+/// Something that has no place of its own in a session of today, and was kept elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// Where it was in the old document, such as `frames.3.mood`.
+    pub path: String,
+    /// What became of it.
+    pub why: String,
+}
+
+/// An old session, ready to become a new one.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use everturn_game::{Migration, Session};
+/// use everturn_store::{MemoryStore, Store};
+///
+/// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+/// let now = "2026-01-01T10:00:00Z".parse()?;
+/// let old = br#"{"sessionId": "old-1", "worldState": {}, "player": {}, "frames": [{"text": "You go."}]}"#;
+/// let migration = Migration::read(old, None, now)?;
+/// migration.import(&store, now)?;
+/// assert_eq!(Session::open(store, &migration.id)?.turn(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Migration {
+    /// The id of the session.
+    pub id: SessionId,
+    /// Whether it is being played.
+    pub status: Status,
+    /// How many frames became turns.
+    pub turns: u64,
+    /// How many checkpoints became snapshots.
+    pub snapshots: u64,
+    /// What was kept elsewhere, or understood in a way that should be known.
+    pub notes: Vec<Note>,
+    /// Tells the source from others.
+    source: String,
+    meta: Meta,
+    /// The files of the session by their names, without the metadata.
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+/// What an import did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Imported {
+    /// There is a new session.
+    New,
+    /// The same source was imported before; nothing was changed.
+    Already,
+}
+
+/// How many bytes are written with one commit.
+const BATCH: usize = 32 << 20;
+
+impl Migration {
+    /// Reads an old session; `id` is what it shall be called if that is not what it says itself.
+    pub fn read(
+        bytes: &[u8],
+        id: Option<&SessionId>,
+        now: Timestamp,
+    ) -> Result<Migration, GameError> {
+        let document = document::Document::parse(bytes)
+            .map_err(|error| GameError::input(format!("this is no old session: {error}")))?;
+        let root = Tree::parse(document.text().trim_start_matches('\u{feff}'))
+            .map_err(|bad| GameError::input(format!("this is no old session: not JSON: {bad}")))?;
+        if root.kind() != Kind::Object {
+            let what = format!("this is no old session: it is {}, not an object", root.kind());
+            return Err(GameError::input(what));
+        }
+        let mut fields = Fields::of(&root, "");
+        if !fields.has(&["frames", "checkpoints", "worldState"]) {
+            let what =
+                "this is no old session: it has neither frames nor checkpoints nor a worldState";
+            return Err(GameError::input(what));
+        }
+        let source = mark(bytes);
+        let id = session_id(&mut fields, id, &source)?;
+        archive(&id)?;
+        fields::migration(&id, source, fields, now)
+    }
+
+    /// Makes the session in a store, unseen until it is whole. The same source is imported once.
+    pub fn import(&self, store: &Arc<dyn Store>, now: Timestamp) -> Result<Imported, GameError> {
+        let place = staging_dir().join(self.id.as_name());
+        let mut scopes: Vec<FilePath> =
+            Status::ALL.iter().map(|status| status.session(&self.id)).collect();
+        scopes.push(place.clone());
+        let writer = store.lock(&scopes)?;
+        let done = self.build(store, &place, &*writer, now);
+        let released = writer.release();
+        let done = done?;
+        released?;
+        Ok(done)
+    }
+
+    fn build(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &FilePath,
+        writer: &dyn everturn_store::Writer,
+        now: Timestamp,
+    ) -> Result<Imported, GameError> {
+        if let Some(status) = find(store, &self.id)? {
+            return self.already(store, status);
+        }
+        let taken = archive(&self.id)?;
+        if store.stat(&taken)?.is_some() {
+            return Err(GameError::Taken { id: self.id.clone(), place: taken });
+        }
+        let commit = |steps: Vec<Step>| writer.commit(steps, Durability::Synced);
+        if store.stat(place)?.is_some() {
+            // What an import that was cut short has left.
+            commit(vec![Step::Remove { path: place.clone() }])?;
+        }
+        let (mut steps, mut size) = (Vec::new(), 0);
+        for (name, bytes) in &self.files {
+            size += bytes.len();
+            steps.push(new_file(place, name, bytes.clone()));
+            if size > BATCH {
+                commit(std::mem::take(&mut steps))?;
+                size = 0;
+            }
+        }
+        if !steps.is_empty() {
+            commit(steps)?;
+        }
+        let meta = self.counted(store, place, now)?;
+        commit(vec![new_file(place, Document::Meta.as_str(), meta.to_bytes())])?;
+        let to = self.status.session(&self.id);
+        commit(vec![Step::Rename { from: place.clone(), to }])?;
+        Ok(Imported::New)
+    }
+
+    /// The metadata, with what the files add up to.
+    fn counted(
+        &self,
+        store: &Arc<dyn Store>,
+        dir: &FilePath,
+        now: Timestamp,
+    ) -> Result<Meta, GameError> {
+        let mut session =
+            Session::new(Arc::clone(store), &self.id, self.status, dir.clone(), Form::Documented);
+        session.meta = Some(self.meta.clone());
+        let id = Some(self.id.to_string());
+        let place = Place { dir: dir.clone(), id, status: Some(self.status) };
+        let facts = survey(&session, &place, Unreadable::Refuse, &mut Nobody)?;
+        let turn = facts.recount.last().unwrap_or(0);
+        let mut meta = self.meta.clone();
+        for (path, value) in expected_metadata(&place, &Files::list(store, dir)?, &facts, turn) {
+            meta.put_tree(path, value);
+        }
+        meta.put(&["stats", "playTimeMs"], &facts.recount.played);
+        meta.put(&["stats", "playTimeMinutes"], &(facts.recount.played / 60_000));
+        if let Some(time) = facts.recount.last_time {
+            meta.put(&["stats", "lastTurnTime"], &time);
+        }
+        meta.put(&["migratedFrom", "time"], &stamp(now));
+        Ok(meta)
+    }
+
+    /// Whether the session that is there came from the same source.
+    fn already(&self, store: &Arc<dyn Store>, status: Status) -> Result<Imported, GameError> {
+        let session = Session::open(Arc::clone(store), &self.id)?;
+        let source = session.meta.as_ref().and_then(|meta| meta.text(&["migratedFrom", "source"]));
+        if source.as_ref() == Some(&self.source) {
+            return Ok(Imported::Already);
+        }
+        Err(GameError::Taken { id: self.id.clone(), place: status.session(&self.id) })
+    }
+}
+
+fn new_file(place: &FilePath, name: &str, bytes: Vec<u8>) -> Step {
+    let names: Vec<&str> = name.split('/').collect();
+    let file = below(place, &names);
+    Step::Replace { file, expect: Expect::Absent, bytes, secrecy: Secrecy::Usual }
+}
+
+struct Nobody;
+
+impl Watch for Nobody {
+    fn finding(&mut self, _: Finding) {}
+
+    fn file(&mut self, _: &FilePath) {}
+}
+
+/// The id: the one asked for, the one the document has, or one that follows from its content.
+fn session_id(
+    fields: &mut Fields,
+    asked: Option<&SessionId>,
+    source: &str,
+) -> Result<SessionId, GameError> {
+    let own = fields.take_string(&["sessionId", "id", "session"]);
+    match (asked, own) {
+        (Some(asked), Some((key, own))) => {
+            if asked.as_str() != own {
+                fields.keep_as(&key, tree(&own), "the session has another id now");
+            }
+            Ok(asked.clone())
+        }
+        (Some(asked), None) => Ok(asked.clone()),
+        (None, Some((_, own))) => Ok(SessionId::parse(&own)?),
+        (None, None) => {
+            let sum = source.rsplit(':').next().unwrap_or_default();
+            Ok(SessionId::parse(&format!("session-{sum}"))?)
+        }
+    }
+}
+
+/// The state of an old session, with the ids that states have today.
+fn state(
+    id: &SessionId,
+    world: Option<Tree>,
+    player: Option<Tree>,
+    scene: Option<Tree>,
+) -> Result<State, GameError> {
+    let object = |tree: Option<Tree>| tree.filter(|tree| tree.kind() == Kind::Object);
+    let new =
+        NewSession { world: object(world), player: object(player), ..NewSession::new(id.clone()) };
+    Ok(State { scene: object(scene).unwrap_or_else(Tree::null), ..new.state()? })
+}

@@ -1,0 +1,131 @@
+//! Checkpoints, which become snapshots if they have a state of their own.
+
+use std::collections::BTreeMap;
+
+use super::fields::{Fields, PLAYER, SCENE, WORLD};
+use super::frames::{Frames, NUMBER, list};
+use super::{Note, state};
+use crate::error::GameError;
+use crate::state::State;
+use everturn_json::names::SessionId;
+use everturn_value::tree::{Kind, Tree};
+
+/// All checkpoints.
+#[derive(Debug, Default)]
+pub(super) struct Checkpoint {
+    /// How many there were.
+    pub(super) count: u64,
+    /// The states by turn.
+    pub(super) by_turn: BTreeMap<u64, State>,
+    pub(super) reasons: BTreeMap<u64, String>,
+    /// What the snapshots have no place for, or what is none.
+    kept: Vec<Tree>,
+    pub(super) notes: Vec<Note>,
+}
+
+const KEPT: &str = "kept in migratedFrom.checkpoints of the metadata";
+
+impl Checkpoint {
+    pub(super) fn read_all(
+        id: &SessionId,
+        all: Option<&Tree>,
+        frames: &mut Frames,
+    ) -> Result<Checkpoint, GameError> {
+        let mut read = Checkpoint::default();
+        for (place, checkpoint) in all.map(Tree::children).unwrap_or_default() {
+            read.count += 1;
+            let path = format!("checkpoints.{place}");
+            if checkpoint.kind() != Kind::Object {
+                read.keep(path, checkpoint, "it is no object, and");
+                continue;
+            }
+            read.one(id, &path, &checkpoint, frames)?;
+        }
+        Ok(read)
+    }
+
+    fn keep(&mut self, path: String, what: Tree, why: &str) {
+        self.notes.push(Note { path, why: format!("{why} {KEPT}") });
+        self.kept.push(what);
+    }
+
+    fn one(
+        &mut self,
+        id: &SessionId,
+        path: &str,
+        checkpoint: &Tree,
+        frames: &Frames,
+    ) -> Result<(), GameError> {
+        let mut fields = Fields::of(checkpoint, path);
+        let keys = ["atTurn", "atFrame"];
+        let number = fields.take_number(&keys).or_else(|| fields.take_number(NUMBER));
+        let Some(turn) = number.and_then(|(_, number)| frames.turn(number)) else {
+            self.keep(path.to_owned(), checkpoint.clone(), "it belongs to no frame, and is");
+            return Ok(());
+        };
+        let mut inner = match fields.take_kind(&["state"], Kind::Object) {
+            Some((_, state)) => Fields::of(&state, &format!("{path}.state")),
+            None => fields.clone(),
+        };
+        let nested = fields.has(WORLD) || fields.has(PLAYER);
+        let from = if nested { &mut fields } else { &mut inner };
+        let world = from.take_kind(WORLD, Kind::Object);
+        let player = from.take_kind(PLAYER, Kind::Object);
+        let scene = from.take_kind(SCENE, Kind::Object).map(|(_, scene)| scene);
+        let (Some((_, world)), Some((_, player))) = (world, player) else {
+            self.keep(
+                path.to_owned(),
+                checkpoint.clone(),
+                "it has no state of both world and player, and is",
+            );
+            return Ok(());
+        };
+        if self.by_turn.contains_key(&turn) {
+            self.keep(
+                path.to_owned(),
+                checkpoint.clone(),
+                "another one is of the same turn; it is",
+            );
+            return Ok(());
+        }
+        let reason = fields.take_string(&["reason", "type"]).map(|(_, reason)| reason);
+        self.reasons.extend(reason.map(|reason| (turn, reason)));
+        self.by_turn.insert(turn, state(id, Some(world), Some(player), scene)?);
+        let same = checkpoint.at(&["state"]).is_none();
+        for rest in [Some(&mut fields), (!same).then_some(&mut inner)].into_iter().flatten() {
+            self.kept.extend(rest.rest(KEPT));
+            self.notes.append(&mut rest.notes);
+        }
+        Ok(())
+    }
+
+    pub(super) fn last_state(&self) -> Option<State> {
+        self.by_turn.last_key_value().map(|(_, state)| state.clone())
+    }
+
+    /// How many became snapshots.
+    pub(super) fn used(&self) -> u64 {
+        self.by_turn.len() as u64
+    }
+
+    /// The state at the end is that of the state files, whatever a checkpoint of the same turn has.
+    pub(super) fn give_way(&mut self, last: u64, end: &State) {
+        let differs = self.by_turn.get(&last).is_some_and(|state| !state.is_same(end));
+        if differs && let Some(state) = self.by_turn.remove(&last) {
+            let text = format!(
+                "{{\"turn\":{last},\"worldState\":{},\"playerState\":{}}}",
+                state.world.to_line(),
+                state.player.to_line()
+            );
+            let why =
+                "the checkpoint of the last turn differs from the states of the document, and is";
+            if let Ok(kept) = Tree::parse(text) {
+                self.keep(format!("checkpoints of turn {last}"), kept, why);
+            }
+        }
+    }
+
+    pub(super) fn kept(&self) -> Option<Tree> {
+        (!self.kept.is_empty()).then(|| list(&self.kept))
+    }
+}

@@ -1,0 +1,200 @@
+//! The fields of an old document, taken out one by one, so that what nobody takes can be kept.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::{Checkpoint, Frames, Migration, Note, state, texts};
+use crate::error::GameError;
+use crate::meta::{Meta, NewSession, stamp, tree};
+use crate::names::Status;
+use everturn_json::names::SessionId;
+use everturn_value::tree::{Kind, Tree};
+
+/// The fields of an object that nobody has taken yet.
+#[derive(Debug, Clone)]
+pub(super) struct Fields {
+    /// Where the object is in the document.
+    path: String,
+    left: Vec<(String, Tree)>,
+    /// What is kept although it was taken, with the reason.
+    kept: Vec<(String, Tree)>,
+    pub(super) notes: Vec<Note>,
+}
+
+impl Fields {
+    pub(super) fn of(object: &Tree, path: &str) -> Fields {
+        let left = object.children();
+        Fields { path: path.to_owned(), left, kept: Vec::new(), notes: Vec::new() }
+    }
+
+    pub(super) fn has(&self, keys: &[&str]) -> bool {
+        self.left.iter().any(|(key, _)| keys.contains(&key.as_str()))
+    }
+
+    /// Takes the first of these fields whose value will do.
+    pub(super) fn take(
+        &mut self,
+        keys: &[&str],
+        will_do: impl Fn(&Tree) -> bool,
+    ) -> Option<(String, Tree)> {
+        keys.iter().find_map(|wanted| {
+            let at = self.left.iter().position(|(key, value)| key == wanted && will_do(value))?;
+            Some(self.left.remove(at))
+        })
+    }
+
+    pub(super) fn take_kind(&mut self, keys: &[&str], kind: Kind) -> Option<(String, Tree)> {
+        self.take(keys, |value| value.kind() == kind)
+    }
+
+    pub(super) fn take_string(&mut self, keys: &[&str]) -> Option<(String, String)> {
+        let text = |value: &Tree| value.string_at::<&str>(&[]);
+        let (key, value) = self.take(keys, |value| text(value).is_some())?;
+        Some((key, text(&value)?))
+    }
+
+    /// A number that counts something.
+    pub(super) fn take_number(&mut self, keys: &[&str]) -> Option<(String, u64)> {
+        let number = |value: &Tree| value.to_line().parse::<u64>().ok();
+        let (key, value) = self.take(keys, |value| number(value).is_some())?;
+        Some((key, number(&value)?))
+    }
+
+    /// A time, in milliseconds or as text.
+    pub(super) fn take_time(&mut self, keys: &[&str]) -> Option<(String, Timestamp)> {
+        let (key, value) = self.take(keys, |value| time(value).is_some())?;
+        Some((key, time(&value)?))
+    }
+
+    pub(super) fn put_back(&mut self, key: &str, value: Tree) {
+        self.left.push((key.to_owned(), value));
+    }
+
+    /// Keeps a value that was understood, because not all of it could be used.
+    pub(super) fn keep_as(&mut self, key: &str, value: Tree, why: &str) {
+        self.note(key, why);
+        self.kept.push((key.to_owned(), value));
+    }
+
+    pub(super) fn note(&mut self, key: &str, why: &str) {
+        let path =
+            if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
+        self.notes.push(Note { path, why: why.to_owned() });
+    }
+
+    /// Everything that was not used, as an object, or nothing.
+    pub(super) fn rest(&mut self, why: &str) -> Option<Tree> {
+        for (key, value) in std::mem::take(&mut self.left) {
+            self.keep_as(&key, value, why);
+        }
+        if self.kept.is_empty() {
+            return None;
+        }
+        let mut text = String::from("{");
+        for (at, (key, value)) in self.kept.drain(..).enumerate() {
+            if at > 0 {
+                text.push(',');
+            }
+            text.push_str(&tree(&key).to_line());
+            text.push(':');
+            text.push_str(&value.to_line());
+        }
+        text.push('}');
+        Tree::parse(text).ok()
+    }
+}
+
+fn time(value: &Tree) -> Option<Timestamp> {
+    match value.kind() {
+        Kind::Number => Timestamp::from_millisecond(value.to_line().parse().ok()?).ok(),
+        Kind::String => value.string_at::<&str>(&[])?.parse().ok(),
+        _ => None,
+    }
+}
+
+/// The names under which the player may stand.
+pub(super) const PLAYER: &[&str] = &["playerState", "player", "character"];
+pub(super) const WORLD: &[&str] = &["worldState", "world"];
+pub(super) const SCENE: &[&str] = &["activeScene", "currentScene", "scene"];
+
+/// Makes a new session of the fields of an old one.
+pub(super) fn migration(
+    id: &SessionId,
+    source: String,
+    mut fields: Fields,
+    now: Timestamp,
+) -> Result<Migration, GameError> {
+    let created = fields.take_time(&["created", "createdAt", "startTime", "startedAt"]);
+    let created = created.map_or(now, |(_, time)| time);
+    let modified =
+        fields.take_time(&["lastModified", "lastUpdated", "updatedAt", "savedAt", "lastPlayed"]);
+    let status = status(&mut fields);
+    let world = fields.take_kind(WORLD, Kind::Object).map(|(_, world)| world);
+    let player = fields.take_kind(PLAYER, Kind::Object).map(|(_, player)| player);
+    let name = fields.take_string(&["player", "playerName"]).map(|(_, name)| name);
+    let config = fields.take_kind(&["config", "settings"], Kind::Object).map(|(_, config)| config);
+    let scene =
+        fields.take_kind(&["currentScene", "activeScene"], Kind::Object).map(|(_, scene)| scene);
+    if world.is_none() {
+        fields.note(
+            "worldState",
+            "there is none; the world is what the last checkpoint has, or empty",
+        );
+    }
+    let frames = fields.take(&["frames", "turns"], is_list).map(|(_, frames)| frames);
+    let mut frames = Frames::read(id, frames.as_ref(), created);
+    let checkpoints = fields.take(&["checkpoints"], is_list).map(|(_, checkpoints)| checkpoints);
+    let mut checkpoints = Checkpoint::read_all(id, checkpoints.as_ref(), &mut frames)?;
+    let final_state = match (world, player, checkpoints.last_state()) {
+        (None, None, Some(state)) => state,
+        (world, player, last) => {
+            let (last_world, last_player) =
+                last.map_or((None, None), |last| (Some(last.world), Some(last.player)));
+            state(id, world.or(last_world), player.or(last_player), scene)?
+        }
+    };
+    checkpoints.give_way(frames.last(), &final_state);
+    frames.verify(&checkpoints.by_turn);
+    let mut new = NewSession::new(id.clone());
+    new.config = config.unwrap_or_else(Tree::object);
+    let called = final_state.player.string_at(&["name"]);
+    new.player_name = name.or(called).unwrap_or(new.player_name);
+    new.character = final_state.player.string_at(&["characterId"]);
+    let mut meta = Meta::new(&new, created);
+    meta.put(&["lastModified"], &stamp(modified.map_or(now, |(_, time)| time)));
+    meta.put(&["status"], status.as_str());
+    let kept = fields.rest("kept in migratedFrom.fields of the metadata");
+    let from = serde_json::json!({
+        "source": source, "frames": frames.count(), "checkpoints": checkpoints.count,
+    });
+    meta.put_tree(&["migratedFrom"], tree(&from));
+    if let Some(kept) = kept {
+        meta.put_tree(&["migratedFrom", "fields"], kept);
+    }
+    if let Some(kept) = checkpoints.kept() {
+        meta.put_tree(&["migratedFrom", "checkpoints"], kept);
+    }
+    let mut files = BTreeMap::new();
+    texts::states(&final_state, frames.last(), &mut meta, &mut files, now)?;
+    texts::logs(&frames, &mut files);
+    texts::snapshots(id, &checkpoints, &final_state, frames.last(), &mut files, now);
+    let (turns, snapshots) = (frames.count(), checkpoints.used());
+    let mut notes = fields.notes;
+    notes.append(&mut frames.notes);
+    notes.append(&mut checkpoints.notes);
+    Ok(Migration { id: id.clone(), status, turns, snapshots, notes, source, meta, files })
+}
+
+fn is_list(value: &Tree) -> bool {
+    matches!(value.kind(), Kind::Array | Kind::Object)
+}
+
+/// The status; one that is not known is kept, and the session can be played.
+fn status(fields: &mut Fields) -> Status {
+    let Some((key, word)) = fields.take_string(&["status"]) else { return Status::Active };
+    Status::parse(&word).unwrap_or_else(|| {
+        fields.keep_as(&key, tree(&word), "a status that is not known; the session is active now");
+        Status::Active
+    })
+}

@@ -1,0 +1,289 @@
+//! Frames, which become turns.
+
+use std::collections::{BTreeMap, HashMap};
+
+use jiff::Timestamp;
+
+use super::fields::Fields;
+use super::{Note, deltas};
+use crate::changes::Change;
+use crate::meta::tree;
+use crate::names::short;
+use crate::state::State;
+use crate::turn::TurnInput;
+use everturn_json::names::SessionId;
+use everturn_value::tree::{Kind, Tree};
+
+/// The names under which a frame or a checkpoint may have its number.
+pub(super) const NUMBER: &[&str] = &[
+    "turnId",
+    "turn",
+    "turnNumber",
+    "frameId",
+    "frame",
+    "frameNumber",
+    "frameIndex",
+    "number",
+    "index",
+    "id",
+];
+
+/// A frame as a turn.
+#[derive(Debug, Clone)]
+pub(super) struct Turn {
+    pub(super) number: u64,
+    pub(super) time: i64,
+    pub(super) input: TurnInput,
+    /// The ids of its events.
+    pub(super) events: Vec<String>,
+    pub(super) changes: Vec<Change>,
+}
+
+/// All frames.
+#[derive(Debug, Default)]
+pub(super) struct Frames {
+    pub(super) turns: Vec<Turn>,
+    /// The turn that each number of a frame became.
+    numbers: HashMap<u64, u64>,
+    pub(super) notes: Vec<Note>,
+}
+
+impl Frames {
+    pub(super) fn read(id: &SessionId, list: Option<&Tree>, created: Timestamp) -> Frames {
+        let frames = list.map(Tree::children).unwrap_or_default();
+        let mut read: Vec<(Option<(String, u64)>, Fields)> = Vec::new();
+        for (place, frame) in &frames {
+            let path = format!("frames.{place}");
+            let mut fields = match frame.kind() {
+                Kind::Object => Fields::of(frame, &path),
+                _ => Fields::of(&single(frame), &path),
+            };
+            read.push((fields.take_number(NUMBER), fields));
+        }
+        let own: Vec<Option<u64>> =
+            read.iter().map(|(number, _)| number.as_ref().map(|(_, number)| *number)).collect();
+        let shift = shift(&own);
+        let mut all = Frames::default();
+        if shift.is_none() && !read.is_empty() {
+            let why = "the numbers of the frames are missing or not in order; the turns are numbered from 1";
+            all.notes.push(Note { path: "frames".to_owned(), why: why.to_owned() });
+        }
+        let mut time = created.as_millisecond();
+        for (place, (number, mut fields)) in (1..).zip(read) {
+            let turn = match (shift, &number) {
+                (Some(shift), Some((_, number))) => number + shift,
+                _ => place,
+            };
+            if let Some((key, number)) = number {
+                all.numbers.entry(number).or_insert(turn);
+                if number != turn {
+                    fields.keep_as(&key, tree(&number), "the turn has another number now");
+                }
+            }
+            if let Some((_, at)) =
+                fields.take_time(&["timestamp", "time", "createdAt", "created", "date"])
+            {
+                time = at.as_millisecond();
+            }
+            let read = turn_of(id, turn, time, fields, &mut all.notes);
+            all.turns.push(read);
+        }
+        join(&mut all.notes);
+        all
+    }
+
+    /// The turn of a frame, by the number that the frame had.
+    pub(super) fn turn(&self, number: u64) -> Option<u64> {
+        let first = self.turns.first().map_or(1, |turn| turn.number);
+        self.numbers
+            .get(&number)
+            .copied()
+            .or_else(|| (number == 0 || number + 1 == first).then_some(number))
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.turns.len() as u64
+    }
+
+    pub(super) fn last(&self) -> u64 {
+        self.turns.last().map_or(0, |turn| turn.number)
+    }
+
+    /// Applies the changes from each known state on; those that do not fit are kept in their turns.
+    pub(super) fn verify(&mut self, known: &BTreeMap<u64, State>) {
+        let mut state: Option<State> = None;
+        let mut known = known.iter().peekable();
+        for turn in &mut self.turns {
+            while let Some((_, at)) = known.next_if(|(at, _)| **at < turn.number) {
+                state = Some(at.clone());
+            }
+            let Some(state) = &mut state else { continue };
+            let changes = std::mem::take(&mut turn.changes);
+            let mut unfit = Vec::new();
+            for mut change in changes {
+                let before = change.clone();
+                match state.apply(&mut change.group) {
+                    Ok(()) => turn.changes.push(change),
+                    Err((_, error)) => {
+                        let path = format!("turn {}", turn.number);
+                        let why = format!(
+                            "a change does not fit the state, and is kept in the turn: {error}"
+                        );
+                        self.notes.push(Note { path, why });
+                        unfit.push(deltas::tree_of(&before.group));
+                    }
+                }
+            }
+            if !unfit.is_empty() {
+                turn.input.extra.push(("unfit".to_owned(), list(&unfit)));
+            }
+        }
+    }
+}
+
+/// By how much the numbers differ from turns, if they are in order at all.
+fn shift(numbers: &[Option<u64>]) -> Option<u64> {
+    let all: Option<Vec<u64>> = numbers.iter().copied().collect();
+    let all = all?;
+    let ordered = all.windows(2).all(|pair| matches!(pair, [a, b] if a < b));
+    // Turns begin with 1.
+    (ordered && all.iter().all(|number| *number < u64::MAX))
+        .then(|| u64::from(all.first() == Some(&0)))
+}
+
+/// Something that stands where an object was expected, as an object.
+fn single(value: &Tree) -> Tree {
+    let key = if value.kind() == Kind::String { "text" } else { "value" };
+    Tree::parse(format!("{{\"{key}\":{}}}", value.to_line())).unwrap_or_else(|_| Tree::object())
+}
+
+pub(super) fn list(trees: &[Tree]) -> Tree {
+    let texts: Vec<String> = trees.iter().map(Tree::to_line).collect();
+    Tree::parse(format!("[{}]", texts.join(","))).unwrap_or_else(|_| Tree::null())
+}
+
+fn turn_of(
+    id: &SessionId,
+    turn: u64,
+    time: i64,
+    mut fields: Fields,
+    notes: &mut Vec<Note>,
+) -> Turn {
+    let mut input = done(&mut fields);
+    let mut renamed = HashMap::new();
+    let mut ids = Vec::new();
+    for (at, event) in (1..).zip(told(&mut fields)) {
+        let new = format!("{}-{turn}-{at}", short(id.as_str()));
+        input.events.push(event_of(&event, &new, &mut renamed));
+        ids.push(new);
+    }
+    if let Some((_, list)) = fields.take_kind(&["stateChanges"], Kind::Array) {
+        match deltas::read(&list, id, turn, time, &renamed) {
+            Some(_) => fields.put_back("deltas", list),
+            None => {
+                input.state_changes =
+                    list.children().into_iter().map(|(_, change)| change).collect();
+            }
+        }
+    }
+    let mut changes = Vec::new();
+    if let Some((key, list)) = fields.take_kind(&["deltas", "changes"], Kind::Array) {
+        match deltas::read(&list, id, turn, time, &renamed) {
+            Some(read) => {
+                changes = read;
+                if !deltas::are_plain(&list, &renamed) {
+                    fields.keep_as(
+                        &key,
+                        list,
+                        "changes with more than today's have, kept in the turn, too",
+                    );
+                }
+            }
+            None => {
+                fields.keep_as(&key, list, "changes in a form that is not known, kept in the turn");
+            }
+        }
+    }
+    if let Some(rest) = fields.rest("kept in the field `frame` of the turn") {
+        input.extra.push(("frame".to_owned(), rest));
+    }
+    notes.append(&mut fields.notes);
+    let first = ids.first().cloned();
+    for change in &mut changes {
+        change.event =
+            change.event.take().filter(|event| ids.contains(event)).or_else(|| first.clone());
+    }
+    Turn { number: turn, time, input, events: ids, changes }
+}
+
+/// Who did what, when and where.
+fn done(fields: &mut Fields) -> TurnInput {
+    let asked = fields.take_kind(&["playerInput", "input", "command"], Kind::String);
+    let actor = fields.take_string(&["actor", "speaker", "role"]).map(|(_, actor)| actor);
+    let default = if asked.is_some() { "player" } else { "gm" };
+    let actor = actor.filter(|actor| !actor.is_empty());
+    let mut input = TurnInput::new(actor.as_deref().unwrap_or(default));
+    input.scene = fields.take_string(&["sceneId", "scene"]).map(|(_, scene)| scene);
+    input.game_time = fields.take_kind(&["gameTime"], Kind::Object).map(|(_, time)| time);
+    if let Some((_, actions)) = fields.take_kind(&["actions"], Kind::Array) {
+        input.actions = actions.children().into_iter().map(|(_, action)| action).collect();
+    } else if let Some((_, action)) = fields.take_kind(&["action"], Kind::Object) {
+        input.actions.push(action);
+    }
+    if let Some((_, text)) = asked {
+        let action = format!("{{\"type\":\"input\",\"text\":{}}}", text.to_line());
+        input.actions.extend(Tree::parse(action));
+    }
+    input
+}
+
+/// What happened: the text of the frame, and its events.
+fn told(fields: &mut Fields) -> Vec<Tree> {
+    let texts = ["text", "description", "narration", "narrative", "content", "message", "output"];
+    let text = fields.take_string(&texts).map(|(_, text)| text).filter(|text| !text.is_empty());
+    let text =
+        text.map(|text| tree(&serde_json::json!({"type": "narration", "description": text})));
+    let events = fields.take_kind(&["events"], Kind::Array).map(|(_, events)| events.children());
+    let events = events.unwrap_or_default().into_iter().map(|(_, event)| event);
+    text.into_iter().chain(events).collect()
+}
+
+/// An event, which keeps the id it had under another name.
+fn event_of(event: &Tree, new: &str, renamed: &mut HashMap<String, String>) -> Tree {
+    let object = match event.kind() {
+        Kind::Object => event.clone(),
+        Kind::String => {
+            Tree::parse(format!("{{\"type\":\"narration\",\"description\":{}}}", event.to_line()))
+                .unwrap_or_else(|_| Tree::object())
+        }
+        _ => single(event),
+    };
+    let Some(old) = object.string_at(&["eventId"]) else { return object };
+    renamed.insert(old.clone(), new.to_owned());
+    if old == new {
+        return object;
+    }
+    let mut text = String::from("{\"originalEventId\":");
+    text.push_str(&tree(&old).to_line());
+    for (key, value) in object.children().into_iter().filter(|(key, _)| key != "eventId") {
+        text.push_str(&format!(",{}:{}", tree(&key).to_line(), value.to_line()));
+    }
+    text.push('}');
+    Tree::parse(text).unwrap_or(object)
+}
+
+/// Says what is true of many frames once.
+fn join(notes: &mut Vec<Note>) {
+    let mut seen: Vec<(String, String, u64, String)> = Vec::new();
+    for Note { path, why } in notes.drain(..) {
+        let key = path.rsplit('.').next().unwrap_or_default().to_owned();
+        match seen.iter_mut().find(|(other, reason, _, _)| *other == key && *reason == why) {
+            Some((_, _, count, _)) => *count += 1,
+            None => seen.push((key, why, 1, path)),
+        }
+    }
+    notes.extend(seen.into_iter().map(|(_, why, count, path)| match count {
+        1 => Note { path, why },
+        count => Note { path, why: format!("{why} (and the same in {} more frames)", count - 1) },
+    }));
+}

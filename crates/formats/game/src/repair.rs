@@ -1,0 +1,184 @@
+//! Repairs of a session: a plan that can be read first, then commits that keep every original.
+//!
+//! Lines that are no records leave the logs, snapshots and indexes that cannot be used leave the session, states
+//! and metadata are worked out anew. What was lost is not made up: a turn that is gone gets a line that says so, and
+//! keeps its number. Whatever is changed or removed is kept in the trash, byte for byte, and
+//! [`undo_repair`] puts it back.
+
+mod changes;
+mod logs;
+mod plan;
+mod replay;
+mod snapshots;
+mod states;
+mod turns;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::check::open;
+use super::error::GameError;
+use super::names::Status;
+use super::session::{Session, find};
+use super::survey::{Facts, Place, Unreadable, survey};
+use everturn_json::finding::Finding;
+use everturn_json::names::{FilePath, SessionId};
+use everturn_session::repairs::{self, Keeper};
+use everturn_session::watch::Watch;
+use everturn_store::overlay::{Changes, Overlay};
+use everturn_store::{Store, Writer, trash_dir};
+
+pub use everturn_session::repairs::{Action, Repair};
+
+use plan::Plan;
+pub(super) use turns::lost_line;
+
+/// Says what a repair would do, and does nothing.
+pub fn plan_repair(store: &Arc<dyn Store>, id: &SessionId) -> Result<Repair, GameError> {
+    let Prepared { actions, findings, .. } = prepare(store, id, &trash_dir())?;
+    Ok(Repair { actions, findings, kept: None })
+}
+
+/// What is known before anything is written.
+struct Prepared {
+    /// The session as it is once its logs are mended.
+    session: Session,
+    facts: Facts,
+    /// New contents of logs.
+    logs: Changes,
+    plan: Plan,
+    actions: Vec<Action>,
+    /// What is wrong with the session as it is now.
+    findings: Vec<Finding>,
+}
+
+fn prepare(store: &Arc<dyn Store>, id: &SessionId, kept: &FilePath) -> Result<Prepared, GameError> {
+    let (place, session) = find_session(store, id)?;
+    let (facts, findings) = look(&session, &place)?;
+    let logs::Mended { files, actions } = logs::mend(&session, &facts, kept)?;
+    let (session, facts) = if files.is_empty() {
+        (session, facts)
+    } else {
+        let (place, session) = find_session(&over(store, files.clone()), id)?;
+        let (facts, _) = look(&session, &place)?;
+        (session, facts)
+    };
+    let plan = Plan::of(&session, &facts)?;
+    let actions = plan.actions(&session, &facts, actions);
+    Ok(Prepared { session, facts, logs: files, plan, actions, findings })
+}
+
+/// The store as it will be.
+fn over(store: &Arc<dyn Store>, changes: Changes) -> Arc<dyn Store> {
+    Arc::new(Overlay::new(store, changes))
+}
+
+/// Repairs a session. If a file cannot be read, nothing is changed.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use everturn_game::{GameWriter, NewSession, repair};
+/// use everturn_json::names::SessionId;
+/// use everturn_store::{MemoryStore, Store};
+///
+/// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+/// let now = "2026-01-01T10:00:00Z".parse()?;
+/// let id = SessionId::parse("session-abc123")?;
+/// GameWriter::create(Arc::clone(&store), &NewSession::new(id.clone()), now)?.close(now)?;
+/// let done = repair(&store, &id, now)?;
+/// assert!(done.actions.is_empty(), "there is nothing to repair");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn repair(store: &Arc<dyn Store>, id: &SessionId, now: Timestamp) -> Result<Repair, GameError> {
+    let trash = repairs::new_place(store, id, now)?;
+    let writer = store.lock(&[scopes(id), vec![trash.clone()]].concat())?;
+    let done = mend(store, id, &trash, &*writer, now);
+    // What went wrong first matters more than whether the lock could be given back.
+    let released = writer.release();
+    let done = done?;
+    released?;
+    Ok(done)
+}
+
+fn mend(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    trash: &FilePath,
+    writer: &dyn Writer,
+    now: Timestamp,
+) -> Result<Repair, GameError> {
+    let Prepared { session, facts, logs, plan, actions, findings } = prepare(store, id, trash)?;
+    if actions.is_empty() {
+        return Ok(Repair { actions, findings, kept: None });
+    }
+    let mut keeper = Keeper::new(store, writer, trash, id, &actions, now);
+    for (file, bytes) in logs {
+        match bytes {
+            Some(bytes) => keeper.write(&file, bytes)?,
+            None => keeper.discard(&file),
+        }
+    }
+    for file in &plan.trash {
+        keeper.discard(file);
+    }
+    snapshots::mend(&session, &facts, &plan, &mut keeper, now)?;
+    // States and metadata follow from what there will be then, and are written with it.
+    let (place, session) = find_session(&over(store, keeper.pending()), id)?;
+    let (facts, _) = look(&session, &place)?;
+    states::mend(&session, &place, &facts, &mut keeper, now)?;
+    keeper.flush()?;
+    let (place, session) = find_session(store, id)?;
+    let (_, findings) = look(&session, &place)?;
+    Ok(Repair { actions, findings, kept: Some(trash.clone()) })
+}
+
+/// Takes back the newest repair of a session that was not taken back yet: every file is again, byte for byte,
+/// what it was.
+///
+/// If the session was changed since then, nothing is done: what was played after the repair would be lost.
+pub fn undo_repair(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    now: Timestamp,
+) -> Result<Repair, GameError> {
+    Ok(repairs::take_back(store, id, &scopes(id), now)?)
+}
+
+/// Everywhere the session can be.
+fn scopes(id: &SessionId) -> Vec<FilePath> {
+    Status::ALL.iter().map(|status| status.session(id)).collect()
+}
+
+fn find_session(store: &Arc<dyn Store>, id: &SessionId) -> Result<(Place, Session), GameError> {
+    let status = find(store, id)?.ok_or_else(|| GameError::NoSession { id: id.clone() })?;
+    let place = Place::of(&status.session(id));
+    let session = open(store, &place)?;
+    if let Some(meta) = &session.meta {
+        meta.check_version(id)?;
+    }
+    Ok((place, session))
+}
+
+/// Looks at a session; what cannot be read is an error.
+fn look(session: &Session, place: &Place) -> Result<(Facts, Vec<Finding>), GameError> {
+    let mut found = Found(Vec::new());
+    let facts = survey(session, place, Unreadable::Refuse, &mut found)?;
+    Ok((facts, found.0))
+}
+
+/// How many findings are kept for whoever asked.
+const MOST_FINDINGS: usize = 10_000;
+
+struct Found(Vec<Finding>);
+
+impl Watch for Found {
+    fn finding(&mut self, finding: Finding) {
+        if self.0.len() < MOST_FINDINGS {
+            self.0.push(finding);
+        }
+    }
+
+    fn file(&mut self, _: &FilePath) {}
+}

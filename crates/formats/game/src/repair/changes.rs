@@ -1,0 +1,221 @@
+//! The changes of a damaged log: each of its turn, each once, and leading to every state that is known.
+//!
+//! A change that does not fit is left out. Where the changes then lead to another state than a good snapshot or the
+//! state files have, these win: a change is added that leads there, at the turn of that state.
+
+use std::collections::{BTreeMap, HashSet};
+use std::iter::Peekable;
+use std::vec::IntoIter;
+
+use super::logs::{Found, Line};
+use super::turns::Told;
+use crate::changes::{Change, Group};
+use crate::error::GameError;
+use crate::form::Form;
+use crate::names::{SnapshotFile, short};
+use crate::session::Session;
+use crate::snapshot::read_with_facts;
+use crate::state::{Scope, State, unstamped};
+use crate::survey::{Facts, id_parts};
+use crate::turn::OWN;
+use everturn_json::names::FilePath;
+use everturn_value::delta::{Delta, Path, diff};
+use everturn_value::tree::Tree;
+
+/// A change that is still there.
+pub(super) struct Noted {
+    /// The turn that it is of.
+    pub(super) turn: u64,
+    pub(super) change: Change,
+    text: String,
+    file: usize,
+}
+
+/// Gives each change its turn: its number, its id and its event tell it. Copies are left out.
+pub(super) fn settle(found: Vec<Found<Change>>, known: &dyn Fn(u64) -> bool) -> Vec<Noted> {
+    let said: Vec<u64> = found.iter().map(|found| found.record.turn).collect();
+    let mut seen: HashSet<String> = HashSet::new();
+    let mut all: Vec<Noted> = Vec::new();
+    for (at, Found { record, text, file }) in found.into_iter().enumerate() {
+        if !seen.insert(text.clone()) {
+            continue;
+        }
+        let before = at.checked_sub(1).and_then(|at| said.get(at)).copied().unwrap_or(0);
+        let after = said.get(at + 1).copied().unwrap_or(u64::MAX);
+        let fits = |turn: u64| turn >= before && turn <= after && known(turn);
+        let by_id = id_parts(&record.id).map(|(turn, _)| turn);
+        let by_event = record.event.as_deref().and_then(id_parts).map(|(turn, _)| turn);
+        let turn = match (by_id, by_event) {
+            (Some(id), Some(event)) if id == event => id,
+            (Some(id), None) if !fits(record.turn) && fits(id) => id,
+            (Some(id), Some(event)) if id != record.turn && event != record.turn => {
+                [record.turn, id, event].into_iter().find(|turn| fits(*turn)).unwrap_or(record.turn)
+            }
+            _ => record.turn,
+        };
+        all.push(Noted { turn, change: record, text, file });
+    }
+    all.sort_by_key(|noted| noted.turn);
+    all
+}
+
+/// Follows the changes from state to state, and returns the lines that they should be.
+pub(super) fn follow(
+    session: &Session,
+    facts: &Facts,
+    noted: Vec<Noted>,
+    told: &BTreeMap<u64, Told>,
+) -> Result<Vec<Line>, GameError> {
+    let mut anchors: Vec<Anchor> = Vec::new();
+    for (file, path) in &facts.good_snapshots {
+        anchors.push((file.turn, Some((*file, path.clone()))));
+    }
+    let stored = facts.stored.turn.filter(|_| facts.stored.verified);
+    anchors.extend(stored.map(|turn| (turn, None)));
+    anchors.sort_by_key(|(turn, snapshot)| (*turn, snapshot.is_none()));
+    let mut walk = Walk {
+        session,
+        facts,
+        anchors: anchors.into_iter().peekable(),
+        state: None,
+        since: 0,
+        lines: Vec::new(),
+        ids: HashSet::new(),
+        turn: 0,
+        time: None,
+    };
+    for mut noted in noted {
+        walk.pass(noted.turn)?;
+        if noted.turn != walk.turn {
+            (walk.turn, walk.ids) = (noted.turn, HashSet::new());
+        }
+        walk.name(&mut noted, told);
+        walk.time = noted.change.time.or(walk.time);
+        let group = &mut noted.change.group;
+        let fits = match &mut walk.state {
+            Some(state) if noted.turn > walk.since => state.apply(group).is_ok(),
+            _ => true,
+        };
+        if fits {
+            let (turn, text) = (noted.turn, noted.text);
+            walk.lines.push(Line { turn, text, file: Some(noted.file) });
+        }
+    }
+    walk.pass(u64::MAX)?;
+    Ok(walk.lines)
+}
+
+/// A state that is known: its turn, and the snapshot that has it; without one, the state files do.
+type Anchor = (u64, Option<(SnapshotFile, FilePath)>);
+
+struct Walk<'a> {
+    session: &'a Session,
+    facts: &'a Facts,
+    /// Those that were not passed yet.
+    anchors: Peekable<IntoIter<Anchor>>,
+    state: Option<State>,
+    /// Changes up to this turn are part of the state.
+    since: u64,
+    lines: Vec<Line>,
+    /// The ids of the changes of this turn.
+    ids: HashSet<String>,
+    turn: u64,
+    time: Option<i64>,
+}
+
+impl Walk<'_> {
+    /// Puts the turn, the id and the event of a change right.
+    fn name(&mut self, noted: &mut Noted, told: &BTreeMap<u64, Told>) {
+        let turn = noted.turn;
+        let mut set = |key: &str, value: Tree| {
+            let Ok(mut tree) = Tree::parse(noted.text.as_str()) else { return };
+            let done = Delta::set(Path::array([key]), value).apply_in_place(&mut tree);
+            if done.is_ok() {
+                noted.text = tree.to_line();
+            }
+        };
+        let of = |value: &str| Tree::parse(value).unwrap_or_else(|_| Tree::null());
+        if noted.change.turn != turn {
+            set("turnId", of(&turn.to_string()));
+        }
+        let is_wrong = id_parts(&noted.change.id).is_some_and(|(of, _)| of != turn);
+        if is_wrong || !self.ids.insert(noted.change.id.clone()) {
+            let id = self.free_id(turn);
+            set("deltaId", of(&format!("\"{id}\"")));
+        }
+        let events = told.get(&turn).map(Told::events).unwrap_or_default();
+        let event = noted.change.event.as_ref().filter(|event| !event.is_empty());
+        if event.is_some_and(|event| !events.contains(event)) {
+            set("eventId", Tree::null());
+        }
+    }
+
+    /// An id for a change of a turn that no other has.
+    fn free_id(&mut self, turn: u64) -> String {
+        let name = short(self.session.id.as_str());
+        let mut number = 1;
+        loop {
+            let id = format!("delta-{name}-{turn}-{number}");
+            if self.ids.insert(id.clone()) {
+                return id;
+            }
+            number += 1;
+        }
+    }
+
+    /// Passes the states that are known before the changes of `turn`.
+    fn pass(&mut self, turn: u64) -> Result<(), GameError> {
+        while let Some((at, snapshot)) = self.anchors.next_if(|(at, _)| *at < turn) {
+            let (known, follows) = match snapshot {
+                Some((file, path)) => {
+                    let bytes = self.session.store.read(&path, 0..u64::MAX)?;
+                    let Ok((snapshot, facts)) = read_with_facts(file, bytes) else { continue };
+                    (snapshot.state, facts.from.is_some())
+                }
+                None => (self.stored(), true),
+            };
+            if follows {
+                self.lead_to(&known, at);
+            }
+            (self.state, self.since) = (Some(known), at);
+        }
+        Ok(())
+    }
+
+    /// The state that the files have.
+    fn stored(&self) -> State {
+        let stored = self.facts.stored.clone();
+        State {
+            world: stored.world.unwrap_or_else(Tree::object),
+            player: stored.player.unwrap_or_else(Tree::object),
+            scene: stored.scene.unwrap_or_else(Tree::null),
+            npcs: stored.npcs,
+        }
+    }
+
+    /// Adds the changes that make the state another one.
+    fn lead_to(&mut self, known: &State, turn: u64) {
+        let Some(state) = self.state.clone().filter(|state| !state.is_same(known)) else { return };
+        if turn != self.turn {
+            (self.turn, self.ids) = (turn, HashSet::new());
+        }
+        for scope in [Scope::World, Scope::Player, Scope::Scene] {
+            let part = |state: &State| state.get(scope).map_or_else(Tree::null, unstamped);
+            let before = part(&state);
+            let deltas = diff(&before, &part(known));
+            let (mut group, mut after) = (Group { scope, deltas }, State::empty());
+            *after.get_mut(scope) = before;
+            if group.deltas.is_empty() || after.apply(&mut group).is_err() {
+                continue;
+            }
+            let id = self.free_id(turn);
+            let change =
+                Change { id, turn, event: None, time: self.time, group, extra: Vec::new() };
+            let mut text = String::new();
+            change.write(Form::Documented, "", &mut text);
+            let open = text.trim_end().strip_suffix('}').unwrap_or_default();
+            let text = format!("{open},\"{OWN}\":{{\"mended\":true}}}}");
+            self.lines.push(Line { turn, text, file: None });
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! States worked out from what is left.
+
+use std::collections::BTreeSet;
+
+use crate::error::GameError;
+use crate::names::SnapshotFile;
+use crate::session::Session;
+use crate::snapshot::Snapshot;
+use crate::state::{Scope, State};
+use crate::survey::{Facts, Stored};
+use everturn_json::names::FilePath;
+use everturn_value::tree::Tree;
+
+/// A state that is known.
+enum Anchor {
+    Snapshot(FilePath),
+    /// The state files; what they lack is taken from the changes.
+    Stored,
+}
+
+/// Who wants to know the states.
+pub(super) trait Follow {
+    /// The state after `turn`, one of those that were asked for.
+    fn state(&mut self, turn: u64, state: &State) -> Result<(), GameError>;
+
+    /// A scene as it is when it ends, or when nothing more comes.
+    fn scene(&mut self, scene: &Tree) -> Result<(), GameError>;
+}
+
+/// Works out the states of a session, from one that is known to the next; returns the last.
+///
+/// Changes that do not fit are left out. Before the first known state nothing is told. If none is known, the
+/// state files count as far as they can be read, and everything else is what the changes make of nothing.
+pub(super) fn follow(
+    session: &Session,
+    facts: &Facts,
+    wanted: &BTreeSet<u64>,
+    told: &mut dyn Follow,
+) -> Result<State, GameError> {
+    let mut anchors: Vec<(u64, Anchor)> = facts
+        .good_snapshots
+        .iter()
+        .map(|(file, path)| (file.turn, Anchor::Snapshot(path.clone())))
+        .collect();
+    let end = session.turn.max(facts.recount.last().unwrap_or(0)).max(facts.recount.last_change);
+    let known = !anchors.is_empty() || facts.stored.verified;
+    if facts.stored.verified || !known {
+        anchors.push((facts.stored.turn.unwrap_or(end).min(end), Anchor::Stored));
+    }
+    anchors.sort_by_key(|(turn, anchor)| (*turn, matches!(anchor, Anchor::Stored)));
+    let mut walk = Walk {
+        session,
+        stored: &facts.stored,
+        anchors: anchors.into_iter().peekable(),
+        wanted: wanted.iter().copied().collect::<Vec<_>>().into_iter().peekable(),
+        state: (!known).then(State::empty),
+        since: 0,
+        told,
+    };
+    let mut rows = session.changes(0, u64::MAX - 1)?;
+    let mut file = None;
+    while let Some(row) = rows.next_line() {
+        let (mut change, path, _) = row?;
+        rows.findings.clear();
+        if file.as_ref() != Some(&path) {
+            walk.settle();
+            file = Some(path);
+        }
+        walk.pass(change.turn)?;
+        let since = walk.since;
+        let Some(state) = walk.state.as_mut().filter(|_| change.turn > since || !known) else {
+            continue;
+        };
+        let before = (change.group.scope == Scope::Scene).then(|| state.scene.clone());
+        if state.apply(&mut change.group).is_ok()
+            && let Some(before) = before
+            && before.string_at(&["sceneId"]) != state.scene.string_at(&["sceneId"])
+        {
+            walk.told.scene(&before)?;
+        }
+    }
+    walk.pass(u64::MAX)?;
+    let state = walk.state.take().unwrap_or_else(State::empty);
+    walk.told.scene(&state.scene)?;
+    Ok(state)
+}
+
+struct Walk<'a> {
+    session: &'a Session,
+    stored: &'a Stored,
+    anchors: std::iter::Peekable<std::vec::IntoIter<(u64, Anchor)>>,
+    wanted: std::iter::Peekable<std::vec::IntoIter<u64>>,
+    state: Option<State>,
+    since: u64,
+    told: &'a mut dyn Follow,
+}
+
+impl Walk<'_> {
+    /// Passes what lies before the changes of `turn`.
+    fn pass(&mut self, turn: u64) -> Result<(), GameError> {
+        loop {
+            let anchor = self.anchors.peek().map(|(at, _)| *at).filter(|at| *at < turn);
+            let wanted = self.wanted.peek().copied().filter(|at| *at < turn);
+            match (anchor, wanted) {
+                (None, None) => return Ok(()),
+                (Some(at), wanted) if wanted.is_none_or(|wanted| at <= wanted) => self.anchor()?,
+                _ => {
+                    self.wanted.next();
+                    if let (Some(state), Some(at)) = (&self.state, wanted) {
+                        self.told.state(at, state)?;
+                    }
+                }
+            }
+        }
+    }
+
+    fn anchor(&mut self) -> Result<(), GameError> {
+        let Some((turn, anchor)) = self.anchors.next() else { return Ok(()) };
+        match anchor {
+            Anchor::Snapshot(path) => {
+                if let Ok(Snapshot { state, .. }) = self.session.load_snapshot(&path)? {
+                    (self.state, self.since) = (Some(state), turn);
+                }
+            }
+            Anchor::Stored => {
+                let Stored { world, player, scene, npcs, .. } = self.stored.clone();
+                let state = self.state.get_or_insert_with(State::empty);
+                let parts = [
+                    (Scope::World, world),
+                    (Scope::Player, player),
+                    (Scope::Scene, scene),
+                    (Scope::Npcs, npcs),
+                ];
+                for (scope, tree) in parts {
+                    if let Some(tree) = tree {
+                        *state.get_mut(scope) = tree;
+                    }
+                }
+                self.since = turn;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the state in texts of its own, so that those of the logs can go.
+    fn settle(&mut self) {
+        if let Some(state) = &mut self.state {
+            state.settle();
+        }
+    }
+}
+
+/// The id of the snapshot at a turn.
+pub(super) fn snapshot_id(turn: u64) -> String {
+    SnapshotFile { turn, program: false }.id()
+}

@@ -1,0 +1,219 @@
+//! Which snapshots stay at hand, and which may be put away.
+
+use std::sync::Arc;
+
+use super::error::GameError;
+use super::form::Form;
+use super::names::{SnapshotFile, below};
+use super::session::Session;
+use super::snapshot::Reason;
+use super::writer::{GameWriter, lock};
+use everturn_json::names::SessionId;
+use everturn_store::{Step, Store};
+
+/// How many of the last snapshots stay, whatever they are.
+const RECENT: usize = 10;
+
+/// How many turns may lie between two snapshots that stay, if there are any between them.
+const SPACING: u64 = 100;
+
+/// A snapshot of a session, without its state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotEntry {
+    pub(crate) file: SnapshotFile,
+    /// Why it was taken; nothing if it cannot be read.
+    pub reason: Option<Reason>,
+}
+
+impl SnapshotEntry {
+    /// Its id, which is the name of its file without the extension.
+    #[must_use]
+    pub fn id(&self) -> String {
+        self.file.id()
+    }
+
+    /// Its turn.
+    #[must_use]
+    pub fn turn(&self) -> u64 {
+        self.file.turn
+    }
+}
+
+/// Why a snapshot stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// It is the state before the first turn.
+    Initial,
+    /// A scene ended there.
+    SceneEnd,
+    /// It is one of the last ten.
+    Recent,
+    /// Without it more than a hundred turns would lie between two snapshots.
+    Spacing,
+    /// It cannot be read, so that nobody knows what it is.
+    Unreadable,
+}
+
+impl Keep {
+    /// The same in words.
+    #[must_use]
+    pub fn why(self) -> &'static str {
+        match self {
+            Keep::Initial => "it is the state before the first turn",
+            Keep::SceneEnd => "a scene ended there",
+            Keep::Recent => "it is one of the last ten",
+            Keep::Spacing => "otherwise more than 100 turns would lie between two",
+            Keep::Unreadable => "it cannot be read",
+        }
+    }
+}
+
+/// What becomes of the snapshots of a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// Those that stay, and why.
+    pub keep: Vec<(SnapshotEntry, Keep)>,
+    /// Those that go to `snapshots/archived/`.
+    pub retire: Vec<SnapshotEntry>,
+}
+
+impl Retention {
+    /// Decides about snapshots, given in the order of their turns.
+    ///
+    /// The last ten stay, those of the start and of the ends of scenes, and so many others that never more
+    /// than a hundred turns lie between two, unless there is no snapshot between them.
+    #[must_use]
+    pub fn plan(snapshots: &[SnapshotEntry]) -> Retention {
+        let readable: Vec<u64> = snapshots
+            .iter()
+            .filter(|snapshot| snapshot.reason.is_some())
+            .map(SnapshotEntry::turn)
+            .collect();
+        let recent = readable.len().checked_sub(RECENT).and_then(|at| readable.get(at)).copied();
+        let mut plan = Retention::default();
+        let mut kept: Option<u64> = None;
+        for (at, snapshot) in snapshots.iter().enumerate() {
+            let turn = snapshot.turn();
+            let next = snapshots.iter().skip(at + 1).find(|next| next.reason.is_some());
+            let far = |next: &SnapshotEntry| {
+                kept.is_none_or(|kept| next.turn().saturating_sub(kept) > SPACING)
+            };
+            let why = match &snapshot.reason {
+                None => Some(Keep::Unreadable),
+                Some(Reason::Initial) => Some(Keep::Initial),
+                Some(Reason::SceneEnd) => Some(Keep::SceneEnd),
+                Some(_) if recent.is_none_or(|first| turn >= first) => Some(Keep::Recent),
+                Some(_) if next.is_none_or(far) => Some(Keep::Spacing),
+                Some(_) => None,
+            };
+            if why.is_some_and(|why| why != Keep::Unreadable) {
+                kept = Some(turn);
+            }
+            match why {
+                Some(why) => plan.keep.push((snapshot.clone(), why)),
+                None => plan.retire.push(snapshot.clone()),
+            }
+        }
+        plan
+    }
+}
+
+impl Session {
+    /// The snapshots of the session, in the order of their turns. Each is read and checked.
+    pub fn snapshots(&self) -> Result<Vec<SnapshotEntry>, GameError> {
+        let files = self.files()?;
+        let entry = |(file, path): &(SnapshotFile, everturn_json::names::FilePath)| {
+            let reason = self.load_snapshot(path)?.ok().map(|snapshot| snapshot.reason);
+            Ok(SnapshotEntry { file: *file, reason })
+        };
+        files.snapshots.iter().map(entry).collect()
+    }
+
+    /// The steps that put snapshots away; one whose name is taken there stays.
+    fn retire(&self, plan: &Retention) -> Result<Vec<Step>, GameError> {
+        let archived = below(&SnapshotFile::dir(&self.dir), &["archived"]);
+        let mut steps = Vec::new();
+        for snapshot in &plan.retire {
+            let to = below(&archived, &[&snapshot.file.render()]);
+            if self.store.stat(&to)?.is_none() {
+                steps.push(Step::Rename { from: snapshot.file.path(&self.dir), to });
+            }
+        }
+        Ok(steps)
+    }
+}
+
+impl GameWriter {
+    /// Puts away the snapshots that need not stay at hand, in one commit, and says which.
+    pub fn retain(&mut self) -> Result<Retention, GameError> {
+        let plan = Retention::plan(&self.session.snapshots()?);
+        let mut steps = self.session.retire(&plan)?;
+        if steps.is_empty() {
+            return Ok(plan);
+        }
+        if self.session.form == Form::Documented {
+            for snapshot in &plan.retire {
+                self.indexes()?.drop_snapshot(&snapshot.id());
+            }
+            steps.extend(self.index_steps()?);
+        }
+        self.commit(steps)?;
+        self.session.look_again();
+        Ok(plan)
+    }
+}
+
+/// Puts away the snapshots of a session that need not stay at hand, and says which.
+///
+/// They are moved to `snapshots/archived/`; nothing is removed. The state at every turn stays what it is.
+pub fn retain(store: &Arc<dyn Store>, id: &SessionId) -> Result<Retention, GameError> {
+    let writer = lock(store, id)?;
+    let session = Session::open(Arc::clone(store), id)?;
+    let mut game = GameWriter::with(session, writer)?;
+    let plan = game.retain()?;
+    game.release()?;
+    Ok(plan)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Snapshots as `turn` or `turn:reason`; what stays, with the first letter of why.
+    #[track_caller]
+    fn check(snapshots: &str, kept: &str) {
+        let entry = |text: &str| {
+            let (turn, reason) = text.split_once(':').unwrap_or((text, "manual"));
+            let file = SnapshotFile { turn: turn.parse().unwrap(), program: false };
+            SnapshotEntry { file, reason: (reason != "bad").then(|| Reason::parse(reason)) }
+        };
+        let entries: Vec<SnapshotEntry> = snapshots.split_whitespace().map(entry).collect();
+        let plan = Retention::plan(&entries);
+        let word = |(entry, why): &(SnapshotEntry, Keep)| {
+            format!("{}{}", entry.turn(), &format!("{why:?}")[..1])
+        };
+        let words: Vec<String> = plan.keep.iter().map(word).collect();
+        assert_eq!(words.join(" "), kept);
+        assert_eq!(plan.keep.len() + plan.retire.len(), entries.len());
+    }
+
+    #[test]
+    fn the_last_ten_the_ends_of_scenes_the_start_and_one_in_a_hundred_turns_stay() {
+        check("", "");
+        check("0:initial 5 6 7", "0I 5R 6R 7R");
+        let many: Vec<String> = (1..=30).map(|n| (n * 10).to_string()).collect();
+        let many = format!("0:initial {}", many.join(" "));
+        check(&many, "0I 100S 200S 210R 220R 230R 240R 250R 260R 270R 280R 290R 300R");
+        let ten = "901 902 903 904 905 906 907 908 909 910";
+        let kept = "901R 902R 903R 904R 905R 906R 907R 908R 909R 910R";
+        check(
+            &format!("0:initial 40:scene_end 150 400 {ten}"),
+            &format!("0I 40S 150S 400S {kept}"),
+        );
+        check(&format!("7 8 9 {ten}"), &format!("7S 9S {kept}"));
+        check(
+            &format!("0:initial 810:scene_end 820 850:bad 860 {ten}"),
+            &format!("0I 810S 850U {kept}"),
+        );
+    }
+}

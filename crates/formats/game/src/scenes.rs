@@ -1,0 +1,260 @@
+//! Scenes: how they begin and end.
+//!
+//! A scene begins with a change of the whole scope `scene`, and ends with changes of a few of its fields. So the
+//! scene at any turn follows from the changes, like everything else.
+
+use super::changes::Change;
+use super::error::GameError;
+use super::meta::tree;
+use super::state::Scope;
+use super::turn::{Event, TurnInput};
+use everturn_json::names::SceneId;
+use everturn_value::delta::{Delta, Op, Path};
+use everturn_value::tree::{Kind, Tree};
+
+/// The types of events, and of state changes, that say where scenes begin and end.
+pub(crate) const START: &str = "scene_start";
+pub(crate) const END: &str = "scene_end";
+
+/// A scene that is to begin.
+#[derive(Debug, Clone)]
+pub struct NewScene {
+    /// Its id; otherwise the next number.
+    pub id: Option<SceneId>,
+    /// Its type: `exploration`, `social`, `conflict`, `travel`.
+    pub kind: String,
+    /// The place: an object with `id`, `name`, `description`.
+    pub location: Tree,
+    /// When it begins, in the time of the game.
+    pub started: Option<Tree>,
+    /// Its aspects, an array.
+    pub aspects: Tree,
+    /// Who is there, an array.
+    pub npcs: Tree,
+    /// Its zones, an array.
+    pub zones: Tree,
+    /// The conflict, if there is one.
+    pub conflict: Tree,
+    /// What is known of it before it begins: an object with `majorEvents`, an array.
+    pub summary: Tree,
+    /// Other fields, which are kept.
+    pub extra: Vec<(String, Tree)>,
+    /// What there is to read about its beginning.
+    pub description: String,
+}
+
+/// The end of a scene.
+#[derive(Debug, Clone, Default)]
+pub struct SceneEnd {
+    /// When it ends, in the time of the game.
+    pub ended: Option<Tree>,
+    /// How it ends, in a sentence.
+    pub outcome: Option<String>,
+    /// What mattered in it; added to what the summary has.
+    pub events: Vec<String>,
+    /// What there is to read about its end.
+    pub description: String,
+}
+
+fn string(key: &str, value: &Tree) -> Result<String, GameError> {
+    let text = value.string_at::<&str>(&[]);
+    text.ok_or_else(|| GameError::input(format!("{key} is {}, not a string", value.kind())))
+}
+
+fn of_kind(key: &str, value: Tree, wanted: Kind) -> Result<Tree, GameError> {
+    if value.kind() == wanted {
+        return Ok(value);
+    }
+    Err(GameError::input(format!("{key} is {}, not {wanted}", value.kind())))
+}
+
+/// The scene that a change begins, if it does: one that comes back because a turn was taken back does not begin
+/// again.
+pub(crate) fn begun(change: &Change) -> Option<&Tree> {
+    if change.group.scope != Scope::Scene {
+        return None;
+    }
+    let whole = |delta: &&Delta| delta.op == Op::Set && delta.path.segments().is_empty();
+    let scene = change.group.deltas.iter().rfind(whole)?.value.as_ref()?;
+    let first = scene.text_at(&["time", "turnRange", "0"]);
+    let begins = first.is_none_or(|first| first == change.turn.to_string());
+    (begins && !scene.is_null()).then_some(scene)
+}
+
+/// Whether an event says that a scene begins. A turn begins a scene if one of its events says so or one of its
+/// changes does it, and never more than one.
+pub(crate) fn is_start(event: &Event) -> bool {
+    event.kind == START
+}
+
+fn empty() -> Tree {
+    tree(&serde_json::json!([]))
+}
+
+impl NewScene {
+    /// A scene of a type, about which nothing else is known.
+    #[must_use]
+    pub fn new(kind: &str) -> NewScene {
+        NewScene {
+            id: None,
+            kind: kind.to_owned(),
+            location: tree(&serde_json::json!({"id": null, "name": null, "description": null})),
+            started: None,
+            aspects: empty(),
+            npcs: empty(),
+            zones: empty(),
+            conflict: Tree::null(),
+            summary: tree(&serde_json::json!({"majorEvents": [], "outcomePreview": null})),
+            extra: Vec::new(),
+            description: String::new(),
+        }
+    }
+
+    /// Reads a scene from one JSON object with the fields of a scene file.
+    pub fn parse(text: &str) -> Result<NewScene, GameError> {
+        let given =
+            Tree::parse(text).map_err(|bad| GameError::input(format!("not JSON: {bad}")))?;
+        if given.kind() != Kind::Object {
+            return Err(GameError::input(format!("a scene is an object, not {}", given.kind())));
+        }
+        let mut scene = NewScene::new("exploration");
+        for (key, value) in given.children() {
+            match key.as_str() {
+                // What the engine decides.
+                "sessionId" | "status" => {}
+                "sceneId" => scene.id = Some(SceneId::parse(&string(&key, &value)?)?),
+                "type" => scene.kind = string(&key, &value)?,
+                "description" => scene.description = string(&key, &value)?,
+                "aspects" => scene.aspects = of_kind(&key, value, Kind::Array)?,
+                "npcsPresent" => scene.npcs = of_kind(&key, value, Kind::Array)?,
+                "zones" => scene.zones = of_kind(&key, value, Kind::Array)?,
+                "location" | "conflict" | "time" | "summary" if value.is_null() => {}
+                "location" => scene.location = of_kind(&key, value, Kind::Object)?,
+                "conflict" => scene.conflict = of_kind(&key, value, Kind::Object)?,
+                "time" => {
+                    let time = of_kind(&key, value, Kind::Object)?;
+                    scene.started = time.at(&["started"]).filter(|time| !time.is_null());
+                }
+                "summary" => {
+                    scene.summary = of_kind(&key, value, Kind::Object)?;
+                    if let Some(events) = scene.summary.at(&["majorEvents"]) {
+                        of_kind("summary.majorEvents", events, Kind::Array)?;
+                    }
+                }
+                _ => scene.extra.push((key, value)),
+            }
+        }
+        Ok(scene)
+    }
+
+    /// The document of the scene, which starts at `turn`.
+    pub(crate) fn document(&self, id: &SceneId, session: &str, turn: u64, time: &Tree) -> Tree {
+        let mut document = tree(&serde_json::json!({
+            "sceneId": id.as_str(),
+            "sessionId": session,
+            "type": self.kind,
+            "status": "active",
+        }));
+        let started = self.started.as_ref().unwrap_or(time);
+        let mut add = |key: &str, value: Tree| {
+            drop(Delta::set(Path::array([key]), value).apply_in_place(&mut document));
+        };
+        add("location", self.location.clone());
+        let range =
+            tree(&serde_json::json!({"started": null, "ended": null, "turnRange": [turn, null]}));
+        let mut span = range;
+        drop(Delta::set(Path::array(["started"]), started.clone()).apply_in_place(&mut span));
+        add("time", span);
+        add("aspects", self.aspects.clone());
+        add("npcsPresent", self.npcs.clone());
+        add("zones", self.zones.clone());
+        add("conflict", self.conflict.clone());
+        add("summary", self.summary.clone());
+        for (key, value) in &self.extra {
+            add(key, value.clone());
+        }
+        document
+    }
+
+    /// The turn in which the scene begins.
+    pub(crate) fn turn(&self, id: &SceneId, document: Tree) -> TurnInput {
+        let mut turn = TurnInput::new("gm");
+        turn.scene = Some(id.to_string());
+        let text = if self.description.is_empty() {
+            format!("Scene {id} begins.")
+        } else {
+            self.description.clone()
+        };
+        turn.events.push(tree(&serde_json::json!({"type": START, "description": text})));
+        turn.state_changes.push(tree(&serde_json::json!({"type": START, "sceneId": id.as_str()})));
+        turn.changing(Scope::Scene, vec![Delta::set(Path::root(), document)])
+    }
+}
+
+impl SceneEnd {
+    /// Reads how a scene ends from one JSON object: `outcome`, `events`, `description`, and `ended`, the time in
+    /// the game.
+    pub fn parse(text: &str) -> Result<SceneEnd, GameError> {
+        let given =
+            Tree::parse(text).map_err(|bad| GameError::input(format!("not JSON: {bad}")))?;
+        if given.kind() != Kind::Object {
+            let found = given.kind();
+            return Err(GameError::input(format!("the end of a scene is an object, not {found}")));
+        }
+        let events = match given.text_at(&["events"]) {
+            None => Vec::new(),
+            Some(list) => serde_json::from_str(&list)
+                .map_err(|_| GameError::input("events is not an array of strings"))?,
+        };
+        Ok(SceneEnd {
+            ended: given.at(&["ended"]).filter(|time| !time.is_null()),
+            outcome: given.string_at(&["outcome"]),
+            events,
+            description: given.string_at(&["description"]).unwrap_or_default(),
+        })
+    }
+
+    /// The turn in which the scene ends, which is number `turn`.
+    pub(crate) fn turn(&self, scene: &Tree, turn: u64, time: &Tree) -> TurnInput {
+        let id = scene.string_at(&["sceneId"]).unwrap_or_default();
+        let mut input = TurnInput::new("gm");
+        input.scene = Some(id.clone());
+        let text = self.text(&id);
+        input.events.push(tree(&serde_json::json!({"type": END, "description": text})));
+        input.state_changes.push(tree(&serde_json::json!({"type": END, "sceneId": id})));
+        input.changing(Scope::Scene, self.deltas(scene, turn, time))
+    }
+
+    /// What there is to read about the end of the scene.
+    fn text(&self, id: &str) -> String {
+        match (&self.outcome, self.description.as_str()) {
+            (Some(outcome), "") => outcome.clone(),
+            (None, "") => format!("Scene {id} ends."),
+            (_, description) => description.to_owned(),
+        }
+    }
+
+    /// The changes with which the scene ends.
+    pub(crate) fn deltas(&self, scene: &Tree, turn: u64, time: &Tree) -> Vec<Delta> {
+        let set = |path: &[&str], value: Tree| Delta::set(Path::array(path.iter().copied()), value);
+        // Where nobody knows the time in the game, the turn says when it was: without anything the scene would
+        // seem to go on.
+        let ended = match self.ended.as_ref().unwrap_or(time) {
+            unknown if unknown.is_null() => tree(&serde_json::json!({"turn": turn})),
+            known => known.clone(),
+        };
+        let mut deltas = vec![
+            set(&["status"], tree("completed")),
+            set(&["time", "ended"], ended),
+            set(&["time", "turnRange", "1"], tree(&turn)),
+        ];
+        if scene.at(&["summary", "majorEvents"]).is_some_and(|list| list.kind() == Kind::Array) {
+            let path = || Path::dotted("summary.majorEvents");
+            deltas.extend(self.events.iter().map(|event| Delta::push(path(), tree(event))));
+        }
+        let id = scene.string_at(&["sceneId"]).unwrap_or_default();
+        let outcome = self.outcome.clone().unwrap_or_else(|| self.text(&id));
+        deltas.push(set(&["summary", "outcomePreview"], tree(&outcome)));
+        deltas
+    }
+}

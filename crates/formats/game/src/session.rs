@@ -1,0 +1,438 @@
+//! A session that is read.
+
+mod rows;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::changes::{Change, ChangeLine};
+use super::error::GameError;
+use super::files::{Files, names};
+use super::form::Form;
+use super::log::{Piece, Rows};
+use super::meta::Meta;
+use super::names::{Document, Log, LogFile, Status};
+use super::state::State;
+use super::turn::Turn;
+use everturn_json::checksum::checksum;
+use everturn_json::finding::{Code, Finding};
+use everturn_json::names::{FilePath, SessionId};
+use everturn_store::{Store, StoreError};
+use everturn_value::tree::{Kind, Slice, Tree};
+
+pub use rows::LogRows;
+use rows::Superseded;
+pub(crate) use rows::{Found, OfTurn};
+
+/// A session that is read. It never writes, and never waits for whoever does.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use everturn_game::{GameWriter, NewSession, Session, TurnInput};
+/// use everturn_json::names::SessionId;
+/// use everturn_store::{MemoryStore, Store};
+///
+/// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+/// let now = "2026-01-01T10:00:00Z".parse()?;
+/// let id = SessionId::parse("session-abc123")?;
+/// let mut game = GameWriter::create(Arc::clone(&store), &NewSession::new(id.clone()), now)?;
+/// game.append(&TurnInput::parse(r#"{"actor": "gm", "narration": "It rains."}"#)?, now)?;
+/// let session = Session::open(store, &id)?;
+/// let told: Vec<String> =
+///     session.turns(1, 1)?.map(|turn| Ok(turn?.text())).collect::<Result<_, everturn_game::GameError>>()?;
+/// assert_eq!((session.turn(), told), (1, vec!["It rains.".to_owned()]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Session {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) id: SessionId,
+    pub(crate) status: Status,
+    pub(crate) dir: FilePath,
+    pub(crate) form: Form,
+    /// Nothing if there is none that can be used.
+    pub(crate) meta: Option<Meta>,
+    /// The last turn.
+    pub(crate) turn: u64,
+    /// What the directories said when somebody last asked.
+    files: Mutex<Option<Arc<Files>>>,
+    /// What was noticed when the session was opened.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// What the state files show.
+pub(crate) struct StoredState {
+    pub(crate) turn: u64,
+    pub(crate) state: State,
+    /// A file that is not the one that was written.
+    pub(crate) touched: Option<FilePath>,
+}
+
+/// All sessions of a store, with their status, sorted by id.
+pub fn list(store: &Arc<dyn Store>) -> Result<Vec<(SessionId, Status)>, GameError> {
+    let mut sessions = Vec::new();
+    for status in Status::ALL {
+        for path in names(store, &status.dir())? {
+            let id = path.name().and_then(|name| SessionId::parse(name.as_str()).ok());
+            sessions.extend(id.map(|id| (id, status)));
+        }
+    }
+    sessions.sort();
+    Ok(sessions)
+}
+
+/// Where the session is, if there is one.
+pub(crate) fn find(store: &Arc<dyn Store>, id: &SessionId) -> Result<Option<Status>, StoreError> {
+    for status in Status::ALL {
+        let stat = store.stat(&status.session(id))?;
+        if stat.is_some_and(|stat| stat.kind == everturn_store::disk::Kind::Dir) {
+            return Ok(Some(status));
+        }
+    }
+    Ok(None)
+}
+
+impl Session {
+    /// Opens a session, wherever it is.
+    pub fn open(store: Arc<dyn Store>, id: &SessionId) -> Result<Session, GameError> {
+        let status = find(&store, id)?.ok_or_else(|| GameError::NoSession { id: id.clone() })?;
+        Session::open_in(store, id, status, status.session(id))
+    }
+
+    /// Opens the session in a directory.
+    pub(crate) fn open_in(
+        store: Arc<dyn Store>,
+        id: &SessionId,
+        status: Status,
+        dir: FilePath,
+    ) -> Result<Session, GameError> {
+        let file = Document::Meta.in_dir(&dir);
+        let mut findings = Vec::new();
+        let meta = match store.read(&file, 0..u64::MAX) {
+            Ok(bytes) => Meta::parse(&file, &bytes).map_err(|error| error.reason()),
+            Err(StoreError::Missing { .. }) => Err("it is missing".to_owned()),
+            Err(error) => return Err(error.into()),
+        };
+        let meta = meta.map_err(|message| {
+            let (line, offset, code) = (None, None, Code::BadMetadata);
+            findings.push(Finding { file, line, offset, code, message });
+        });
+        let mut session = Session {
+            store,
+            id: id.clone(),
+            status,
+            dir,
+            form: Form::Documented,
+            meta: meta.ok(),
+            turn: 0,
+            files: Mutex::new(None),
+            findings,
+        };
+        session.form = session.detect_form()?;
+        session.turn = match session.meta.as_ref().and_then(Meta::turn) {
+            Some(turn) => turn,
+            None => session.last_logged_turn()?,
+        };
+        Ok(session)
+    }
+
+    /// A session that begins.
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        id: &SessionId,
+        status: Status,
+        dir: FilePath,
+        form: Form,
+    ) -> Session {
+        let (meta, turn, findings) = (None, 0, Vec::new());
+        Session {
+            store,
+            id: id.clone(),
+            status,
+            dir,
+            form,
+            meta,
+            turn,
+            files: Mutex::new(None),
+            findings,
+        }
+    }
+
+    /// The session's id.
+    #[must_use]
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// Whether it is being played.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
+    /// The directory of the session, below the root.
+    #[must_use]
+    pub fn dir(&self) -> &FilePath {
+        &self.dir
+    }
+
+    /// Which shape it has.
+    #[must_use]
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// The last turn; 0 before the first one.
+    #[must_use]
+    pub fn turn(&self) -> u64 {
+        self.turn
+    }
+
+    /// The metadata, if there are any that can be read.
+    #[must_use]
+    pub fn metadata(&self) -> Option<&Tree> {
+        self.meta.as_ref().map(|meta| &meta.tree)
+    }
+
+    /// What was noticed when the session was opened.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// The metadata of a session that is to be written: ones that can be used, and are not of a later version.
+    pub(crate) fn writable_meta(&self) -> Result<Meta, GameError> {
+        if let (Form::Documented, Some(finding)) = (self.form, self.findings.first()) {
+            return Err(GameError::damaged(&finding.file, &finding.message));
+        }
+        let meta = match &self.meta {
+            Some(meta) => meta.clone(),
+            None => Meta::parse(&self.dir, b"{}")?,
+        };
+        meta.check_version(&self.id)?;
+        if self.form == Form::Documented && meta.turn().is_none() {
+            let file = Document::Meta.in_dir(&self.dir);
+            return Err(GameError::damaged(&file, "it does not say which turn was the last"));
+        }
+        Ok(meta)
+    }
+
+    /// The shape shows in the metadata, otherwise in the lines and names of the logs, and in a file that only the
+    /// program writes.
+    fn detect_form(&self) -> Result<Form, GameError> {
+        let at = |key: &str| self.metadata().and_then(|meta| meta.at(&[key]));
+        if at("current").is_some() || at("files").is_some() {
+            return Ok(Form::Documented);
+        }
+        let files = self.files()?;
+        for (_, path) in &files.deltas {
+            let rows = Rows::open(&self.store, path, 0..u64::MAX, |slice| Ok(slice.clone()))?;
+            for piece in rows {
+                if let Piece::Row(slice, _) = piece?
+                    && let Some(form) = Change::form_of(slice.as_str())
+                {
+                    return Ok(form);
+                }
+            }
+        }
+        let named = at("player").is_some_and(|player| player.kind() == Kind::String);
+        let npcs = self.store.stat(&Document::Npcs.in_dir(&self.dir))?;
+        if at("startTime").is_some() || named || npcs.is_some() {
+            return Ok(Form::Program);
+        }
+        if at("version").is_some() {
+            return Ok(Form::Documented);
+        }
+        let current = files.turns.iter().any(|(file, _)| file.last.is_none());
+        Ok(if files.turns.is_empty() || current { Form::Documented } else { Form::Program })
+    }
+
+    /// The highest number in the last file of turns that has any.
+    pub(crate) fn last_logged_turn(&self) -> Result<u64, GameError> {
+        let files = self.files()?;
+        for (_, path) in files.turns.iter().rev() {
+            let mut last = None;
+            for piece in Rows::open(&self.store, path, 0..u64::MAX, Turn::parse)? {
+                if let Piece::Row(turn, _) = piece? {
+                    last = last.max(Some(turn.turn));
+                }
+            }
+            if let Some(last) = last {
+                return Ok(last);
+            }
+        }
+        let snapshots = files.snapshots.iter().map(|(file, _)| file.turn).max();
+        Ok(snapshots.unwrap_or(0))
+    }
+
+    /// Which files there are; remembered until [`Session::look_again`].
+    pub(crate) fn files(&self) -> Result<Arc<Files>, GameError> {
+        let mut known = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(files) = &*known {
+            return Ok(Arc::clone(files));
+        }
+        let files = Arc::new(Files::list(&self.store, &self.dir)?);
+        *known = Some(Arc::clone(&files));
+        Ok(files)
+    }
+
+    /// The changes after a turn up to and with those of `last`.
+    ///
+    /// If all of them are in the file that is being written, no directory is looked into: that of a long
+    /// session has thousands of names.
+    pub(crate) fn changes_after(
+        &self,
+        turn: u64,
+        last: u64,
+    ) -> Result<LogRows<ChangeLine>, GameError> {
+        let listed = self.files.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        if self.form == Form::Documented && !listed {
+            let file = LogFile::current(Log::Deltas, turn + 1).path(Log::Deltas, &self.dir);
+            let wanted = turn + 1..last.saturating_add(1);
+            match Rows::open(&self.store, &file, wanted.clone(), ChangeLine::parse) {
+                Ok(rows) if rows.first_turn().is_some_and(|first| first <= turn + 1) => {
+                    let (store, files) = (Arc::clone(&self.store), Vec::new().into_iter());
+                    let (rows, parse) =
+                        (Some((Arc::new(file), rows)), ChangeLine::parse as fn(&_) -> _);
+                    let (form, superseded, findings) =
+                        (self.form, Superseded::default(), Vec::new());
+                    return Ok(LogRows {
+                        store,
+                        files,
+                        rows,
+                        wanted,
+                        parse,
+                        form,
+                        superseded,
+                        findings,
+                    });
+                }
+                Ok(_) | Err(GameError::Store(StoreError::Missing { .. })) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.change_lines(turn + 1, last)
+    }
+
+    /// Forgets which files there are, because others may have appeared or got other names.
+    pub(crate) fn look_again(&self) {
+        *self.files.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Reads a state file, and says whether it is another one than was written, as far as that can be told. One that
+    /// is as it was written is known to be good.
+    fn read_state(&self, path: &FilePath, field: &str) -> Result<(Tree, bool), GameError> {
+        let bytes = self.store.read(path, 0..u64::MAX)?;
+        let sum = format!("crc64:{:016x}", checksum(&[&bytes]));
+        let text =
+            String::from_utf8(bytes).map_err(|_| GameError::damaged(path, "it is not UTF-8"))?;
+        let meta = self.meta.as_ref();
+        let known = meta.and_then(|meta| meta.text(&["stateFiles", "checksums", field]));
+        let untouched = known.as_ref() == Some(&sum);
+        if untouched && !text.ends_with('\n') && !text.starts_with('\u{feff}') {
+            let end = text.len();
+            return Ok((Tree::trusted(text.into(), 0..end), false));
+        }
+        let text = text.trim_start_matches('\u{feff}');
+        let tree = Tree::parse(text).map_err(|bad| GameError::damaged(path, bad))?;
+        if tree.kind() != Kind::Object {
+            return Err(GameError::damaged(path, format!("it is {}, not an object", tree.kind())));
+        }
+        Ok((tree, known.is_some() && !untouched))
+    }
+
+    /// The path of a file that the metadata name, which must lie in the session's directory.
+    pub(crate) fn named_file(&self, field: &str) -> Option<FilePath> {
+        let name = self.meta.as_ref()?.text(&["files", field])?;
+        FilePath::parse(&format!("{}/{name}", self.dir.as_str())).ok()
+    }
+
+    /// The states as the files have them, and the turn they are of.
+    pub(crate) fn stored_state(&self) -> Result<StoredState, GameError> {
+        let own = |document: Document| document.in_dir(&self.dir);
+        let mut touched = None;
+        let mut read = |path: FilePath, field: &str| {
+            let (tree, is_touched) = self.read_state(&path, field)?;
+            if is_touched {
+                touched.get_or_insert(path);
+            }
+            Ok::<_, GameError>(tree)
+        };
+        let world = self.named_file("worldState").unwrap_or_else(|| own(Document::World));
+        let player = self.named_file("playerState").unwrap_or_else(|| own(Document::Player));
+        let world = read(world, "worldState")?;
+        let player = read(player, "playerState")?;
+        let scene = match self.named_file("currentScene") {
+            Some(file) => read(file, "currentScene")?,
+            None => Tree::null(),
+        };
+        let npcs = match self.form {
+            Form::Documented => None,
+            Form::Program => match read(own(Document::Npcs), "npcs") {
+                Ok(npcs) => Some(npcs),
+                Err(GameError::Store(StoreError::Missing { .. })) => None,
+                Err(error) => return Err(error),
+            },
+        };
+        let turn = self.meta.as_ref().and_then(|meta| meta.number(&["stateFiles", "turnId"]));
+        let state = State { world, player, scene, npcs };
+        // Whoever does not say which turn they show writes them with every turn.
+        Ok(StoredState { turn: turn.unwrap_or(self.turn), state, touched })
+    }
+
+    /// The lines of a log about these turns, in the order of the files. A file that is missing is a finding.
+    pub(crate) fn rows<R>(
+        &self,
+        log: Log,
+        first: u64,
+        last: u64,
+        parse: fn(&Slice) -> Result<R, String>,
+    ) -> Result<LogRows<R>, GameError> {
+        let findings = self.missing_files(log, first, last)?;
+        Ok(LogRows { findings, ..self.present_rows(log, first, last, parse)? })
+    }
+
+    /// The same of the files that are there.
+    fn present_rows<R>(
+        &self,
+        log: Log,
+        first: u64,
+        last: u64,
+        parse: fn(&Slice) -> Result<R, String>,
+    ) -> Result<LogRows<R>, GameError> {
+        let files = self.files()?.covering(log, first, last);
+        let store = Arc::clone(&self.store);
+        let (wanted, files) = (first..last.saturating_add(1), files.into_iter());
+        let (form, findings) = (self.form, Vec::new());
+        let (rows, superseded) = (None, Superseded::default());
+        Ok(LogRows { store, files, rows, wanted, parse, form, superseded, findings })
+    }
+
+    /// The changes of a range of turns, as far as their files are there.
+    pub(crate) fn present_changes(
+        &self,
+        first: u64,
+        last: u64,
+    ) -> Result<LogRows<ChangeLine>, GameError> {
+        self.present_rows(Log::Deltas, first, last, ChangeLine::parse)
+    }
+
+    /// The turns of a range, both ends included, with what was noticed on the way in
+    /// [`LogRows::findings`].
+    pub fn turns(&self, first: u64, last: u64) -> Result<LogRows<Turn>, GameError> {
+        self.rows(Log::Turns, first, last, Turn::parse)
+    }
+
+    /// The changes of a range of turns, both ends included.
+    pub fn changes(&self, first: u64, last: u64) -> Result<LogRows<Change>, GameError> {
+        self.rows(Log::Deltas, first, last, Change::parse)
+    }
+
+    /// The same, to be applied.
+    pub(crate) fn change_lines(
+        &self,
+        first: u64,
+        last: u64,
+    ) -> Result<LogRows<ChangeLine>, GameError> {
+        self.rows(Log::Deltas, first, last, ChangeLine::parse)
+    }
+}

@@ -1,0 +1,423 @@
+//! Snapshots: the whole state at a turn, with checksums.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::thread;
+
+use jiff::Timestamp;
+
+use super::meta::stamp;
+use super::names::SnapshotFile;
+use super::state::{State, Texts};
+use everturn_json::checksum::checksum;
+use everturn_json::json;
+use everturn_value::document::Style;
+use everturn_value::tree::{Key, Kind, Node, Slice, Tree, digest};
+
+/// Why a snapshot was taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// The session begins.
+    Initial,
+    /// A hundred turns have passed.
+    CheckpointInterval,
+    /// Five hundred changes have come together.
+    DeltaThreshold,
+    /// A scene has ended.
+    SceneEnd,
+    /// A conflict has ended.
+    ConflictEnd,
+    /// A quest was completed, something major discovered.
+    SignificantEvent,
+    /// Somebody asked for it.
+    Manual,
+    /// The session was paused or completed.
+    SessionEnd,
+    /// Something else, as the file says.
+    Other(String),
+}
+
+impl Reason {
+    /// The word that files use.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Reason::Initial => "initial",
+            Reason::CheckpointInterval => "checkpoint_interval",
+            Reason::DeltaThreshold => "delta_threshold",
+            Reason::SceneEnd => "scene_end",
+            Reason::ConflictEnd => "conflict_end",
+            Reason::SignificantEvent => "significant_event",
+            Reason::Manual => "manual",
+            Reason::SessionEnd => "session_end",
+            Reason::Other(other) => other,
+        }
+    }
+
+    /// The reason that files call so.
+    #[must_use]
+    pub fn parse(word: &str) -> Reason {
+        [
+            Reason::Initial,
+            Reason::CheckpointInterval,
+            Reason::DeltaThreshold,
+            Reason::SceneEnd,
+            Reason::ConflictEnd,
+            Reason::SignificantEvent,
+            Reason::Manual,
+            Reason::SessionEnd,
+        ]
+        .into_iter()
+        .find(|reason| reason.as_str() == word)
+        .unwrap_or_else(|| Reason::Other(word.to_owned()))
+    }
+}
+
+/// The whole state at a turn.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// Its id, such as `snapshot-0200`.
+    pub id: String,
+    /// The turn.
+    pub turn: u64,
+    /// Why it was taken.
+    pub reason: Reason,
+    /// The state.
+    pub state: State,
+    /// Whether it has checksums, so that it is known to be what was written.
+    pub(crate) summed: bool,
+}
+
+/// What a snapshot says besides the state.
+pub(crate) struct Header<'a> {
+    pub(crate) file: SnapshotFile,
+    pub(crate) session: &'a str,
+    pub(crate) now: Timestamp,
+    pub(crate) reason: &'a Reason,
+    /// The snapshot before this one: its id and turn.
+    pub(crate) from: Option<(String, u64)>,
+    /// How many changes lie in between.
+    pub(crate) deltas: u64,
+}
+
+/// What stands for the checksum of the file while that is computed.
+const NO_SUM: &str = "0000000000000000";
+
+/// The fields of the states, in both forms.
+const WORLD: &str = "worldState";
+const PLAYER: &str = "playerState";
+const SCENE: &str = "activeScene";
+const NPCS: &str = "npcsState";
+/// The field of the checksums, the last one.
+const SUMS: &str = "checksums";
+
+/// The text of a snapshot, and those of its states.
+///
+/// Each state has a checksum of its value, which no other spelling of the same value changes. The file has one
+/// of its bytes besides: while that one is right, nothing else needs to be computed to know that all is well.
+pub(crate) fn write(header: &Header<'_>, state: &State) -> (String, Texts) {
+    let (mut text, texts, mut sums) = thread::scope(|scope| {
+        // The checksums take as long as the texts, and need nothing of them.
+        let sums = scope.spawn(|| sums(state));
+        let texts = state.texts();
+        let text = body(header, state, &texts);
+        (text, texts, sums.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    });
+    sums.insert("file".to_owned(), format!("crc64:{NO_SUM}").into());
+    push_member(&mut text, SUMS, &pretty(&sums));
+    text.push_str("\n}");
+    if let Some(at) = sum_place(&text) {
+        let sum = format!("{:016x}", checksum(&[text.as_bytes()]));
+        text.replace_range(at..at + NO_SUM.len(), &sum);
+    }
+    (text, texts)
+}
+
+fn sums(state: &State) -> serde_json::Map<String, serde_json::Value> {
+    let sum = |(key, tree): (&str, &Tree)| (key.to_owned(), digest(tree).to_string().into());
+    parts(state).into_iter().map(sum).collect()
+}
+
+/// All fields before the checksums.
+fn body(header: &Header<'_>, state: &State, texts: &Texts) -> String {
+    let first = header.from.as_ref().map_or(0, |(_, turn)| turn + 1).min(header.file.turn);
+    let top = serde_json::json!({
+        "snapshotId": header.file.id(),
+        "sessionId": header.session,
+        "turnId": header.file.turn,
+        "timestamp": stamp(header.now),
+        "reason": header.reason.as_str(),
+        "deltaAggregation": {
+            "fromSnapshot": header.from.as_ref().map(|(id, _)| id),
+            "deltasAggregated": header.deltas,
+            "turnRange": [first, header.file.turn],
+        },
+    });
+    let mut text = pretty(&top);
+    text.truncate(text.len() - "\n}".len());
+    text.reserve(texts.len() + texts.len() / 4);
+    for ((key, _), part) in parts(state).into_iter().zip(texts.parts()) {
+        push_member(&mut text, key, part);
+    }
+    text
+}
+
+fn pretty<T: serde::Serialize>(value: &T) -> String {
+    super::meta::tree(value).to_text(&Style::PRETTY_RAW)
+}
+
+/// Adds a field to the text of an object; `text` is its value, on lines of its own.
+fn push_member(out: &mut String, key: &str, text: &str) {
+    out.push_str(",\n  \"");
+    out.push_str(key);
+    out.push_str("\": ");
+    let mut rest = text;
+    while let Some((line, after)) =
+        rest.split_at_checked(json::find(rest.as_bytes(), |byte| byte == b'\n') + 1)
+    {
+        out.push_str(line);
+        out.push_str("  ");
+        rest = after;
+    }
+    out.push_str(rest);
+}
+
+fn parts(state: &State) -> Vec<(&'static str, &Tree)> {
+    let mut parts = vec![(WORLD, &state.world), (PLAYER, &state.player)];
+    parts.extend(state.npcs.as_ref().map(|npcs| (NPCS, npcs)));
+    parts.push((SCENE, &state.scene));
+    parts
+}
+
+/// Where the digits of the file's own checksum are.
+fn sum_place(text: &str) -> Option<usize> {
+    const MARK: &str = "\"file\": \"crc64:";
+    let at = text.rfind(MARK)? + MARK.len();
+    text.get(at..at + NO_SUM.len())
+        .filter(|sum| sum.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+    Some(at)
+}
+
+/// The text of a snapshot with checksums that are right, after something in it was replaced; nothing if it has none
+/// that could be wrong.
+pub(crate) fn made_true(text: &str) -> Option<String> {
+    let tree = Tree::parse(text.trim_start_matches('\u{feff}')).ok()?;
+    let mut text = text.to_owned();
+    let from = text.rfind(&format!("\"{SUMS}\""))?;
+    for key in [WORLD, PLAYER, NPCS, SCENE] {
+        let (Some(old), Some(part)) = (tree.string_at(&[SUMS, key]), tree.at(&[key])) else {
+            continue;
+        };
+        let new = digest(&part).to_string();
+        if old.len() == new.len() && old.starts_with("sha256:") {
+            let name = from + text.get(from..)?.find(&format!("\"{key}\""))?;
+            let at = name + text.get(name..)?.find(&old)?;
+            text.replace_range(at..at + old.len(), &new);
+        }
+    }
+    if let Some(at) = sum_place(&text) {
+        text.replace_range(at..at + NO_SUM.len(), NO_SUM);
+        let sum = format!("{:016x}", checksum(&[text.as_bytes()]));
+        text.replace_range(at..at + NO_SUM.len(), &sum);
+    }
+    Some(text)
+}
+
+/// Whether the file is, byte for byte, what was written.
+fn is_untouched(text: &str) -> bool {
+    let Some(at) = sum_place(text) else { return false };
+    let end = at + NO_SUM.len();
+    let (Some(before), Some(sum), Some(after)) =
+        (text.get(..at), text.get(at..end), text.get(end..))
+    else {
+        return false;
+    };
+    let expected = checksum(&[before.as_bytes(), NO_SUM.as_bytes(), after.as_bytes()]);
+    u64::from_str_radix(sum, 16) == Ok(expected)
+}
+
+/// What a snapshot says about itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Facts {
+    pub(crate) session: Option<String>,
+    /// Whether the checksum of the whole file is there and wrong, while those of the states are right.
+    pub(crate) edited: bool,
+    /// The id of the snapshot before this one; nothing if it does not follow from another one.
+    pub(crate) from: Option<String>,
+    /// How many changes lie in between, if it says so.
+    pub(crate) deltas: Option<u64>,
+    /// The turns it says it covers.
+    pub(crate) range: Option<(u64, u64)>,
+}
+
+/// Takes apart a text that has the layout in which [`write`] writes, without looking at all of it: no string
+/// holds a real end of a line, and only the fields of the snapshot itself stand two spaces from the left.
+///
+/// All but the world is small, so each field is found from the nearer end of the text.
+fn split(text: &Arc<String>) -> Option<Tree> {
+    let mark = |key: &str| format!("\n  \"{key}\": ");
+    let world = text.find(&mark(WORLD))?;
+    let sums = text.rfind(&mark(SUMS))?;
+    let scene = text.get(..sums)?.rfind(&mark(SCENE))?;
+    let player = text.get(..scene)?.rfind(&mark(PLAYER))?;
+    let npcs = text.get(player..scene)?.find(&mark(NPCS)).map(|at| player + at);
+    let head = format!("{}}}", text.get(..world)?.strip_suffix(',')?);
+    let mut tree = Tree::parse(head).ok()?.opened();
+    let Node::Object(members) = &mut tree.0 else { return None };
+    let mut put = |key: &str, start: usize, next: usize| {
+        let start = start + mark(key).len();
+        let value = text.get(start..next)?.strip_suffix(',')?;
+        let slice = Slice::new(Arc::clone(text), start..start + value.len());
+        members.insert(Key::new(key), Node::Text(slice));
+        Some(())
+    };
+    put(WORLD, world, player)?;
+    put(PLAYER, player, npcs.unwrap_or(scene))?;
+    if let Some(npcs) = npcs {
+        put(NPCS, npcs, scene)?;
+    }
+    put(SCENE, scene, sums)?;
+    Some(tree)
+}
+
+/// Reads a snapshot and makes sure that it is what was written.
+pub(crate) fn read(file: SnapshotFile, bytes: Vec<u8>) -> Result<Snapshot, String> {
+    read_with_facts(file, bytes).map(|(snapshot, _)| snapshot)
+}
+
+/// Reads a snapshot with what it says about itself.
+pub(crate) fn read_with_facts(
+    file: SnapshotFile,
+    bytes: Vec<u8>,
+) -> Result<(Snapshot, Facts), String> {
+    let text = Arc::new(String::from_utf8(bytes).map_err(|_| "it is not UTF-8")?);
+    let untouched = is_untouched(&text);
+    let tree = match untouched.then(|| split(&text)).flatten() {
+        Some(tree) => tree,
+        None if untouched => Tree::trusted(Arc::clone(&text), 0..text.len()).opened(),
+        None => Tree::parse(text.as_str()).map_err(|bad| bad.to_string())?.opened(),
+    };
+    if tree.kind() != Kind::Object {
+        return Err(format!("it is {}, not an object", tree.kind()));
+    }
+    let turn = tree.text_at(&["turnId"]).and_then(|turn| turn.parse().ok()).unwrap_or(file.turn);
+    if turn != file.turn {
+        return Err(format!("it says that it is of turn {turn}"));
+    }
+    let part = |key: &str| tree.at(&[key]);
+    let needed = |key: &str| {
+        part(key)
+            .filter(|part| part.kind() == Kind::Object)
+            .ok_or_else(|| format!("{key} is missing"))
+    };
+    let state = State {
+        world: needed(WORLD)?,
+        player: needed(PLAYER)?,
+        scene: part(SCENE).unwrap_or_else(Tree::null),
+        npcs: part(NPCS),
+    };
+    let mut summed = true;
+    if !untouched {
+        for (key, part) in parts(&state) {
+            let Some(expected) = tree.string_at(&[SUMS, key]) else {
+                summed &= part.is_null();
+                continue;
+            };
+            if expected.starts_with("sha256:") && digest(part).to_string() != expected {
+                return Err(format!("{key} does not have the checksum that it should have"));
+            }
+        }
+    }
+    let reason = Reason::parse(&tree.string_at(&["reason"]).unwrap_or_default());
+    let id = tree.string_at(&["snapshotId"]).unwrap_or_else(|| file.id());
+    let number = |path: &[&str]| tree.text_at(path)?.parse().ok();
+    let range = |at: &str| number(&["deltaAggregation", "turnRange", at]);
+    let facts = Facts {
+        session: tree.string_at(&["sessionId"]),
+        edited: !untouched && tree.at(&["checksums", "file"]).is_some(),
+        from: tree.string_at(&["deltaAggregation", "fromSnapshot"]),
+        deltas: number(&["deltaAggregation", "deltasAggregated"]),
+        range: range("0").zip(range("1")),
+    };
+    Ok((Snapshot { id, turn, reason, state, summed }, facts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: SnapshotFile = SnapshotFile { turn: 200, program: false };
+
+    fn state(world: &str, npcs: Option<&str>) -> State {
+        let tree = |text: &str| Tree::parse(text).unwrap();
+        let (player, scene) = (tree(r#"{"name": "Vex"}"#), Tree::null());
+        State { world: tree(world), player, scene, npcs: npcs.map(tree) }
+    }
+
+    fn text(state: &State) -> String {
+        let (now, reason) = (Timestamp::UNIX_EPOCH, &Reason::Manual);
+        let from = Some(("snapshot-0100".to_owned(), 100));
+        let header = Header { file: FILE, session: "s", now, reason, from, deltas: 3 };
+        write(&header, state).0
+    }
+
+    /// The text after a change, with a checksum that is right again.
+    fn resealed(text: &str) -> String {
+        let at = sum_place(text).unwrap();
+        let mut text = text.to_owned();
+        text.replace_range(at..at + NO_SUM.len(), NO_SUM);
+        let sum = format!("{:016x}", checksum(&[text.as_bytes()]));
+        text.replace_range(at..at + NO_SUM.len(), &sum);
+        text
+    }
+
+    #[track_caller]
+    fn check(text: &str, expect: &State, is_split: bool) {
+        assert_eq!(split(&Arc::new(text.to_owned())).is_some(), is_split, "{text}");
+        let found = read(FILE, text.as_bytes().to_vec()).unwrap();
+        assert!(found.state.is_same(expect), "{text}");
+        assert_eq!((found.turn, found.reason, &*found.id), (200, Reason::Manual, "snapshot-0200"));
+    }
+
+    #[test]
+    fn what_was_written_is_read_without_looking_through_it() {
+        check(&text(&state("{}", None)), &state("{}", None), true);
+        let npcs = Some(r#"{"luna": {}}"#);
+        check(&text(&state("{}", npcs)), &state("{}", npcs), true);
+        // The names of the fields inside the states, and in strings.
+        let tricky = r#"{"playerState": {"activeScene": 1}, "checksums": [{"worldState": {}}],
+            "told": "\n  \"playerState\": {}, \n  \"checksums\": "}"#;
+        check(&text(&state(tricky, None)), &state(tricky, None), true);
+        check(&text(&state(tricky, Some(tricky))), &state(tricky, Some(tricky)), true);
+    }
+
+    #[test]
+    fn another_layout_is_looked_through() {
+        let state = state(r#"{"a": {"b": [1, {}]}}"#, None);
+        let wide = resealed(&text(&state).replace("\n  ", "\n    "));
+        assert!(is_untouched(&wide));
+        check(&wide, &state, false);
+        let touched = text(&state).replace("\"b\": [", "\"b\":   [");
+        assert!(!is_untouched(&touched));
+        check(&touched, &state, true);
+    }
+
+    #[test]
+    fn checksums_are_made_true_after_a_change() {
+        let changed = text(&state(r#"{"gold": "one"}"#, None)).replace("one", "[secret:x:11]");
+        assert!(read(FILE, changed.clone().into_bytes()).is_err());
+        let mended = made_true(&changed).unwrap();
+        assert!(is_untouched(&mended));
+        check(&mended, &state(r#"{"gold": "[secret:x:11]"}"#, None), true);
+        // The checksums of the states are right, too, not only that of the file.
+        let spaced = mended.replace("\"gold\": ", "\"gold\":  ");
+        assert!(read(FILE, spaced.into_bytes()).is_ok());
+    }
+
+    #[test]
+    fn a_changed_value_is_noticed() {
+        let changed = text(&state(r#"{"gold": 1}"#, None)).replace("\"gold\": 1", "\"gold\": 9");
+        let error = read(FILE, changed.into_bytes()).unwrap_err();
+        assert!(error.contains("worldState does not have the checksum"), "{error}");
+    }
+}

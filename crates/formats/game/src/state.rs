@@ -1,0 +1,262 @@
+//! The state of a game: one JSON value for each scope.
+
+use std::fmt;
+
+use jiff::Timestamp;
+
+use super::changes::Group;
+use super::form::Form;
+use super::meta::stamp;
+use everturn_value::delta::{Delta, DeltaError, apply_group};
+use everturn_value::document::Style;
+use everturn_value::tree::Tree;
+
+/// The parts of a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scope {
+    /// The world: places, characters, quests.
+    World,
+    /// The player's character.
+    Player,
+    /// The scene that is being played.
+    Scene,
+    /// Characters of their own file, in sessions of [`Form::Program`](super::Form::Program).
+    Npcs,
+}
+
+impl Scope {
+    /// The scopes of every session; only some have [`Scope::Npcs`] besides.
+    pub const ALL: [Scope; 4] = [Scope::World, Scope::Player, Scope::Scene, Scope::Npcs];
+
+    /// The name that files use.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Scope::World => "world",
+            Scope::Player => "player",
+            Scope::Scene => "scene",
+            Scope::Npcs => "npcs",
+        }
+    }
+
+    /// The scope of that name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Scope> {
+        Scope::ALL.into_iter().find(|scope| scope.as_str() == name)
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The state of a game at some turn.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// The world.
+    pub world: Tree,
+    /// The player's character.
+    pub player: Tree,
+    /// The scene, or `null` outside of scenes.
+    pub scene: Tree,
+    /// Characters of their own file, if the session has one.
+    pub npcs: Option<Tree>,
+}
+
+impl State {
+    /// A state with nothing in it.
+    #[must_use]
+    pub fn empty() -> State {
+        State { world: Tree::object(), player: Tree::object(), scene: Tree::null(), npcs: None }
+    }
+
+    /// One part of it.
+    #[must_use]
+    pub fn get(&self, scope: Scope) -> Option<&Tree> {
+        match scope {
+            Scope::World => Some(&self.world),
+            Scope::Player => Some(&self.player),
+            Scope::Scene => Some(&self.scene),
+            Scope::Npcs => self.npcs.as_ref(),
+        }
+    }
+
+    /// The scene that is being played: the program keeps it inside the world.
+    #[must_use]
+    pub fn scene_in(&self, form: Form) -> Tree {
+        match form {
+            Form::Documented => self.scene.clone(),
+            Form::Program => self.world.at(&["currentScene"]).unwrap_or_else(Tree::null),
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, scope: Scope) -> &mut Tree {
+        match scope {
+            Scope::World => &mut self.world,
+            Scope::Player => &mut self.player,
+            Scope::Scene => &mut self.scene,
+            Scope::Npcs => self.npcs.get_or_insert_with(Tree::object),
+        }
+    }
+
+    /// Applies the changes of one group, all or none.
+    pub fn apply(&mut self, group: &mut Group) -> Result<(), (usize, DeltaError)> {
+        apply_group(&mut group.deltas, self.get_mut(group.scope))
+    }
+
+    /// Takes back the changes of a group that was applied last.
+    pub fn take_back(&mut self, group: &Group) -> Result<(), DeltaError> {
+        let mut back: Vec<Delta> =
+            group.deltas.iter().rev().map(Delta::inverse).collect::<Result<_, _>>()?;
+        apply_group(&mut back, self.get_mut(group.scope)).map_err(|(_, error)| error)
+    }
+
+    /// The text of each part, as its file has it.
+    pub(crate) fn texts(&self) -> Texts {
+        let text = |tree: &Tree| tree.to_text(&Style::PRETTY_RAW);
+        Texts {
+            world: text(&self.world),
+            player: text(&self.player),
+            scene: text(&self.scene),
+            npcs: self.npcs.as_ref().map(text),
+        }
+    }
+
+    /// Keeps all values in texts of their own, so that those of the logs they came from can go.
+    pub(crate) fn settle(&mut self) {
+        let npcs = self.npcs.iter_mut();
+        for tree in [&mut self.world, &mut self.player, &mut self.scene].into_iter().chain(npcs) {
+            if let Ok(own) = Tree::parse(tree.to_line()) {
+                *tree = own;
+            }
+        }
+    }
+
+    /// The same without the times at which the files were written.
+    pub(crate) fn unstamped(self) -> State {
+        State { world: unstamped(&self.world), player: unstamped(&self.player), ..self }
+    }
+
+    /// Whether both are the same, but for the time at which the files were written.
+    #[must_use]
+    pub fn is_same(&self, other: &State) -> bool {
+        let npcs = |state: &State| state.npcs.clone().unwrap_or_else(Tree::object);
+        unstamped(&self.world).is_same(&unstamped(&other.world))
+            && unstamped(&self.player).is_same(&unstamped(&other.player))
+            && self.scene.is_same(&other.scene)
+            && npcs(self).is_same(&npcs(other))
+    }
+}
+
+/// The texts of a state.
+pub(crate) struct Texts {
+    pub(crate) world: String,
+    pub(crate) player: String,
+    pub(crate) scene: String,
+    pub(crate) npcs: Option<String>,
+}
+
+impl Texts {
+    /// All of them, in the order in which snapshots have them.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &str> {
+        let first = [&self.world, &self.player].into_iter();
+        first.chain(&self.npcs).chain([&self.scene]).map(String::as_str)
+    }
+
+    /// How many bytes they are.
+    pub(crate) fn len(&self) -> usize {
+        self.parts().map(str::len).sum()
+    }
+}
+
+/// The text of a state with the time at which its file is written, after the ids, where the documents have it.
+pub(crate) fn stamped(text: &str, now: Timestamp) -> String {
+    if !text.starts_with('{') {
+        // Only an object has fields; whoever wrote something else finds it as it was.
+        return text.to_owned();
+    }
+    // No string holds a real end of a line, and only the fields of the state itself stand two spaces from
+    // the left.
+    const FIELD: &str = "\n  \"";
+    let time = format!("\n  \"{STAMP}\": \"{}\"", stamp(now));
+    let name = format!("{FIELD}{STAMP}\": ");
+    let (at, end) = match text.find(&name) {
+        Some(at) => {
+            let next = text.get(at + 1..).and_then(|rest| rest.find(FIELD));
+            (at, next.map(|next| at + 1 + next))
+        }
+        None => {
+            let third = text.match_indices(FIELD).nth(2).map(|(at, _)| at);
+            let end = text.strip_suffix('}').map(str::trim_end).map_or(text.len(), str::len);
+            (third.unwrap_or(end), third)
+        }
+    };
+    let before = text.get(..at).unwrap_or_default();
+    let comma = if before.len() > 1 && !before.ends_with(',') { "," } else { "" };
+    match end.and_then(|end| text.get(end..)) {
+        Some(after) => [before, comma, &time, ",", after].concat(),
+        None => [before, comma, &time, "\n}"].concat(),
+    }
+}
+
+/// The field of a state file that says when it was written; it is not part of the state.
+pub(crate) const STAMP: &str = "lastUpdated";
+
+/// A state without the time at which its file was written.
+pub(crate) fn unstamped(tree: &Tree) -> Tree {
+    let mut tree = tree.clone();
+    if tree.at(&[STAMP]).is_some() {
+        // It was just seen to be there.
+        drop(Delta::delete(everturn_value::delta::Path::array([STAMP])).apply_in_place(&mut tree));
+    }
+    tree
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The time is the third field, or takes the place of the one that is there.
+    #[track_caller]
+    fn check(text: &str, expect: &str) {
+        let style = &Style::PRETTY_RAW;
+        let written = stamped(&Tree::parse(text).unwrap().to_text(style), Timestamp::UNIX_EPOCH);
+        assert_eq!(written, Tree::parse(&*written).unwrap().to_text(style), "{text}");
+        assert_eq!(Tree::parse(&*written).unwrap().to_line(), expect, "{text}");
+    }
+
+    #[test]
+    fn a_state_is_written_with_its_time_and_nothing_else_changes() {
+        let time = r#""lastUpdated":"1970-01-01T00:00:00Z""#;
+        let cases = [
+            ("{}", "{T}"),
+            (r#"{"a": {}}"#, r#"{"a":{},T}"#),
+            (r#"{"a": [1, {"b": {}}], "c": {"d": 1}}"#, r#"{"a":[1,{"b":{}}],"c":{"d":1},T}"#),
+            (
+                r#"{"a": {"x": 1, "y": 2}, "b": 2, "c": []}"#,
+                r#"{"a":{"x":1,"y":2},"b":2,T,"c":[]}"#,
+            ),
+            (
+                r#"{"a": 1, "b": 2, "c": {"d": 4}, "e": {}}"#,
+                r#"{"a":1,"b":2,T,"c":{"d":4},"e":{}}"#,
+            ),
+            (r#"{"lastUpdated": "x", "a": 1}"#, r#"{T,"a":1}"#),
+            (r#"{"a": 1, "lastUpdated": {"b": [1]}, "c": 1}"#, r#"{"a":1,T,"c":1}"#),
+            (r#"{"a": 1, "lastUpdated": null}"#, r#"{"a":1,T}"#),
+            (r#"{"lastUpdated": [1, 2]}"#, "{T}"),
+            (r#"{"a": {"lastUpdated": 1}, "b": {}}"#, r#"{"a":{"lastUpdated":1},"b":{},T}"#),
+            (
+                r#"{"a": "\n  \"lastUpdated\": 1", "b": "}\n}"}"#,
+                r#"{"a":"\n  \"lastUpdated\": 1","b":"}\n}",T}"#,
+            ),
+        ];
+        for (text, expect) in cases {
+            check(text, &expect.replacen('T', time, 1));
+        }
+        for text in ["null", "5", "[]", "[\n  \"a\"\n]", "\"a\""] {
+            check(text, text.replace([' ', '\n'], "").as_str());
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The files that show a state, and what the metadata say about them.
+
+use jiff::Timestamp;
+
+use super::error::GameError;
+use super::meta::{Meta, tree};
+use super::names::{Document, scene_file};
+use super::state::{State, Texts, stamped};
+use everturn_json::checksum::checksum;
+use everturn_json::names::SceneId;
+use everturn_value::tree::Tree;
+
+/// The files of the state after `turn`, by their names in the session's directory; the metadata name them and
+/// tell their checksums.
+pub(crate) fn state_files(
+    state: &State,
+    texts: &Texts,
+    turn: u64,
+    meta: &mut Meta,
+    now: Timestamp,
+) -> Result<Vec<(String, Vec<u8>)>, GameError> {
+    let mut parts = vec![
+        ("worldState", Document::World.as_str().to_owned(), stamped(&texts.world, now)),
+        ("playerState", Document::Player.as_str().to_owned(), stamped(&texts.player, now)),
+    ];
+    match state.scene.string_at(&["sceneId"]) {
+        Some(id) => {
+            let name = format!("scenes/{}", scene_file(&SceneId::parse(&id)?)?);
+            parts.push(("currentScene", name, texts.scene.clone()));
+        }
+        // Otherwise a scene that was taken back would be there again when the session is opened.
+        None => meta.put_tree(&["files", "currentScene"], Tree::null()),
+    }
+    let mut sums = serde_json::Map::new();
+    let mut files = Vec::new();
+    for (field, name, text) in parts {
+        let bytes = text.into_bytes();
+        sums.insert(field.to_owned(), format!("crc64:{:016x}", checksum(&[&bytes])).into());
+        meta.put(&["files", field], &name);
+        files.push((name, bytes));
+    }
+    meta.put(&["stateFiles", "turnId"], &turn);
+    meta.put_tree(&["stateFiles", "checksums"], tree(&sums));
+    Ok(files)
+}

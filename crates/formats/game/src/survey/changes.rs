@@ -1,0 +1,312 @@
+//! The log of changes: applied one after the other, with snapshots and states compared on the way.
+
+use std::collections::HashSet;
+
+use super::tally::id_parts;
+use super::{Survey, snapshots};
+use crate::changes::Change;
+use crate::error::GameError;
+use crate::form::Form;
+use crate::log::{Line, Piece, Rows};
+use crate::names::{Document, Log, LogFile, SnapshotFile};
+use crate::scenes::begun;
+use crate::state::{Scope, State};
+use everturn_json::finding::Code;
+use everturn_json::names::FilePath;
+use everturn_value::tree::Tree;
+
+/// A place in the log at which a state is known.
+enum Mark {
+    Snapshot(SnapshotFile, FilePath),
+    /// The state files.
+    States,
+}
+
+/// Lines that are reported as one, where the first of them is.
+#[derive(Default)]
+struct Together {
+    first: Option<(Line, String)>,
+    more: u64,
+    last: u64,
+}
+
+impl Together {
+    fn add(&mut self, line: &Line, message: impl FnOnce() -> String) {
+        self.last = line.line;
+        match &self.first {
+            Some(_) => self.more += 1,
+            None => self.first = Some((line.clone(), message())),
+        }
+    }
+}
+
+/// What the changes so far have made.
+struct Track {
+    marks: std::vec::IntoIter<(u64, Mark)>,
+    next: Option<(u64, Mark)>,
+    /// The state, once one is known.
+    state: Option<State>,
+    /// Changes up to this turn are part of the state.
+    since: u64,
+    /// Changes up to this turn could not all be read.
+    missed: u64,
+    /// The turn of the line before.
+    turn: u64,
+    /// The numbers in the ids of that turn.
+    numbers: HashSet<u64>,
+    /// Where the first line of that turn starts.
+    offset: u64,
+    /// Changes that belong to nothing, and changes that do not fit.
+    dangling: Together,
+    unfit: Together,
+}
+
+impl Survey<'_> {
+    /// Reads all changes.
+    pub(super) fn changes(&mut self) -> Result<(), GameError> {
+        self.overlaps(Log::Deltas);
+        let mut marks: Vec<(u64, Mark)> = Vec::new();
+        let files = self.files.clone();
+        for (file, path) in &files.snapshots {
+            marks.push((file.turn, Mark::Snapshot(*file, path.clone())));
+        }
+        if let Some(turn) = self.facts.stored.turn.filter(|_| self.session.form == Form::Documented)
+        {
+            marks.push((turn, Mark::States));
+        }
+        // Snapshots come before the states of the same turn.
+        marks.sort_by_key(|(turn, mark)| (*turn, matches!(mark, Mark::States)));
+        let mut marks = marks.into_iter();
+        let mut track = Track {
+            next: marks.next(),
+            marks,
+            state: None,
+            since: 0,
+            missed: 0,
+            turn: 0,
+            numbers: HashSet::new(),
+            offset: 0,
+            dangling: Together::default(),
+            unfit: Together::default(),
+        };
+        let mut closed = 0;
+        for (file, path) in &files.deltas {
+            self.begin(path);
+            let rows = Rows::open(&self.session.store, path, 0..u64::MAX, Change::parse);
+            let Some(rows) = self.readable(path, rows)? else {
+                track.miss(*file);
+                continue;
+            };
+            let mut outside = None;
+            for piece in rows {
+                match self.readable(path, piece)? {
+                    None => {
+                        track.miss(*file);
+                        break;
+                    }
+                    Some(Piece::Finding(finding)) => self.bad_piece(finding),
+                    Some(Piece::Row(change, line)) => {
+                        self.facts.checked.records += 1;
+                        if is_outside(*file, closed, change.turn) && outside.is_none() {
+                            outside = Some((line.clone(), change.turn));
+                        }
+                        self.pass_marks(&mut track, change.turn, Some(path))?;
+                        self.change(&mut track, change, &line, path);
+                    }
+                }
+            }
+            if let Some((line, turn)) = outside {
+                let message =
+                    format!("a change of turn {turn} lies outside of the range in the file's name");
+                self.note_line(path, &line, Code::WrongRange, message);
+            }
+            self.tell(path, Code::DanglingChange, &mut track.dangling);
+            self.tell(path, Code::BadChange, &mut track.unfit);
+            closed = closed.max(file.last.unwrap_or(0));
+            self.log_size(path, track.offset);
+            track.offset = 0;
+            if let Some(state) = &mut track.state {
+                state.settle();
+            }
+        }
+        self.pass_marks(&mut track, u64::MAX, None)?;
+        if self.session.form == Form::Documented && !self.blind {
+            self.stretches();
+        }
+        Ok(())
+    }
+
+    /// Reports lines that belong together.
+    fn tell(&mut self, path: &FilePath, code: Code, lines: &mut Together) {
+        let Together { first, more, last } = std::mem::take(lines);
+        let Some((line, mut message)) = first else { return };
+        if more > 0 {
+            message.push_str(&format!(", and {more} more up to line {last}"));
+        }
+        self.note_line(path, &line, code, message);
+    }
+
+    /// Compares what is known at the turns before `turn`, whose line is in `path`.
+    fn pass_marks(
+        &mut self,
+        track: &mut Track,
+        turn: u64,
+        path: Option<&FilePath>,
+    ) -> Result<(), GameError> {
+        let passes = |track: &Track| track.next.as_ref().is_some_and(|(at, _)| *at < turn);
+        if let Some(path) = path.filter(|_| passes(track)) {
+            self.tell(path, Code::BadChange, &mut track.unfit);
+        }
+        while passes(track) {
+            let Some((at, mark)) = track.next.take() else { break };
+            track.next = track.marks.next();
+            match mark {
+                Mark::Snapshot(file, path) => {
+                    let found = self.snapshot(file, &path)?;
+                    if let Some((snapshot, facts)) = found
+                        && self.is_believed(&path, &snapshot, track.state.as_ref())
+                    {
+                        self.judge(&path, &snapshot, &facts, track.state.as_ref());
+                        self.scene_passed(track.state.as_ref(), &snapshot.state);
+                        let known = at >= track.missed;
+                        (track.state, track.since) = (known.then_some(snapshot.state), at);
+                    }
+                }
+                Mark::States => self.compare_states(track.state.as_ref()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at one line, and applies it.
+    fn change(&mut self, track: &mut Track, mut change: Change, line: &Line, path: &FilePath) {
+        if change.turn < track.turn && self.session.form == Form::Documented {
+            let message =
+                format!("a change of turn {} comes after one of turn {}", change.turn, track.turn);
+            self.note_line(path, line, Code::TurnOrder, message);
+        }
+        // The first line of a file starts at its beginning, whatever the turn.
+        if change.turn != track.turn {
+            track.numbers.clear();
+            track.offset = line.offset;
+        }
+        track.turn = track.turn.max(change.turn);
+        self.count_change(&change);
+        self.change_id(track, &change, line, path);
+        match self.dangling(&change) {
+            Some(message) => track.dangling.add(line, || message),
+            None => self.tell(path, Code::DanglingChange, &mut track.dangling),
+        }
+        let Some(state) = track.state.as_mut().filter(|_| change.turn > track.since) else {
+            return;
+        };
+        if self.session.form == Form::Program {
+            // Its log does not have every change, so that it proves nothing.
+            return;
+        }
+        let scene = (change.group.scope == Scope::Scene).then(|| state.scene.clone());
+        match state.apply(&mut change.group) {
+            Err((_, error)) => {
+                let message =
+                    || format!("a change that does not fit the state is left out: {error}");
+                track.unfit.add(line, message);
+            }
+            Ok(()) => {
+                if let Some(scene) = scene {
+                    let now = state.scene.clone();
+                    self.scene_changed(&scene, &now, change.turn);
+                }
+            }
+        }
+    }
+
+    fn count_change(&mut self, change: &Change) {
+        let count = u32::try_from(change.group.deltas.len()).unwrap_or(u32::MAX);
+        let recount = &mut self.facts.recount;
+        recount.deltas += u64::from(count);
+        recount.deltas_by_turn.add(change.turn, count);
+        recount.last_change = recount.last_change.max(change.turn);
+        if begun(change).is_some() {
+            recount.scene_starts.insert(change.turn, 1);
+        }
+    }
+
+    fn change_id(&mut self, track: &mut Track, change: &Change, line: &Line, path: &FilePath) {
+        let Some((turn, number)) = id_parts(&change.id) else { return };
+        if turn != change.turn {
+            let message = format!("change {} is of turn {}", change.id, change.turn);
+            self.note_line(path, line, Code::WrongId, message);
+        } else if !track.numbers.insert(number) && self.session.form == Form::Documented {
+            let message = format!("change {} is there more than once", change.id);
+            self.note_line(path, line, Code::DuplicateId, message);
+        }
+    }
+
+    /// What is missing of the turn and the event of a change.
+    fn dangling(&self, change: &Change) -> Option<String> {
+        if self.blind {
+            return None;
+        }
+        let (id, turn) = (&change.id, change.turn);
+        let Some(events) = self.facts.recount.by_turn.get(turn) else {
+            return Some(format!("change {id} belongs to turn {turn}, which does not exist"));
+        };
+        let event = change.event.as_deref().filter(|event| !event.is_empty())?;
+        let odd = self.facts.recount.odd_turns.get(turn).is_some();
+        let regular = !odd
+            && id_parts(event).is_some_and(|(of, number)| {
+                of == turn && number >= 1 && number <= u64::from(events)
+            });
+        (!regular && !self.facts.recount.odd_events.may_have(event))
+            .then(|| format!("change {id} belongs to event {event}, which does not exist"))
+    }
+
+    /// Compares the state files with what follows from the changes.
+    fn compare_states(&mut self, replayed: Option<&State>) {
+        let stored = self.facts.stored.clone();
+        let Some(replayed) = replayed.filter(|_| !self.blind) else { return };
+        let dir = &self.session.dir;
+        let scene = self.session.named_file("currentScene");
+        let parts = [
+            (Scope::World, stored.world, Some(Document::World.in_dir(dir))),
+            (Scope::Player, stored.player, Some(Document::Player.in_dir(dir))),
+            (Scope::Scene, stored.scene, scene),
+        ];
+        for (scope, tree, path) in parts {
+            let (Some(tree), Some(path)) = (tree, path) else { continue };
+            let with = |tree: Tree| {
+                let mut state = State::empty();
+                *state.get_mut(scope) = tree;
+                state
+            };
+            let expected = replayed.get(scope).cloned().unwrap_or_else(Tree::null);
+            let differs = snapshots::differences(&with(expected), &with(tree));
+            if !differs.is_empty() {
+                self.facts.wrong_states = true;
+                let turn = stored.turn.unwrap_or_default();
+                let message = format!(
+                    "it is not the state that the changes lead to at turn {turn}: {}",
+                    differs.join(", ")
+                );
+                self.note(&path, Code::StateDiffers, message);
+            }
+        }
+    }
+}
+
+/// Whether a change belongs into another file, going by the name.
+fn is_outside(file: LogFile, closed: u64, turn: u64) -> bool {
+    match (file.first, file.last) {
+        (Some(first), Some(last)) => turn < first || turn > last,
+        (Some(first), None) => turn < first,
+        (None, _) => turn <= closed,
+    }
+}
+
+impl Track {
+    /// Without the changes of a file, nothing is known until the next snapshot after them.
+    fn miss(&mut self, file: LogFile) {
+        self.state = None;
+        self.missed = self.missed.max(file.last.unwrap_or(u64::MAX));
+    }
+}

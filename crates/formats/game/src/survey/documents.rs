@@ -1,0 +1,291 @@
+//! Metadata, states and indexes as documents.
+
+use super::{Stored, Survey};
+use crate::error::GameError;
+use crate::files::names;
+use crate::form::Form;
+use crate::log::glance;
+use crate::meta::Meta;
+use crate::names::{Document, Log, LogFile, below};
+use everturn_json::checksum::checksum;
+use everturn_json::finding::Code;
+use everturn_json::lines::LARGEST_TEXT;
+use everturn_json::names::FilePath;
+use everturn_store::StoreError;
+use everturn_value::document;
+use everturn_value::tree::{Kind, Tree};
+
+/// What reading a document gives.
+pub(super) enum Read {
+    Missing,
+    /// It is there and cannot be used; that was reported.
+    Bad,
+    /// The value, and the checksum of the file.
+    Good(Tree, String),
+}
+
+impl Survey<'_> {
+    /// Reads a document that should be an object.
+    pub(super) fn document(&mut self, path: &FilePath) -> Result<Read, GameError> {
+        let store = &self.session.store;
+        let Some(stat) = self.readable(path, store.stat(path).map_err(GameError::from))? else {
+            return Ok(Read::Bad);
+        };
+        let Some(stat) = stat else { return Ok(Read::Missing) };
+        if stat.len > LARGEST_TEXT {
+            // Whoever looks at files of any kind looks at this one, too.
+            return Ok(Read::Bad);
+        }
+        self.begin(path);
+        let bytes = self.session.store.read(path, 0..u64::MAX).map_err(GameError::from);
+        let Some(bytes) = self.readable(path, bytes)? else { return Ok(Read::Bad) };
+        let sum = format!("crc64:{:016x}", checksum(&[&bytes]));
+        let document = match document::Document::parse(&bytes) {
+            Ok(document) => document,
+            Err(error) => {
+                self.report(error.finding(path));
+                return Ok(Read::Bad);
+            }
+        };
+        let repeated = document.findings(path);
+        if !repeated.is_empty() {
+            self.facts.repeated.insert(path.clone());
+        }
+        for finding in repeated {
+            self.report(finding);
+        }
+        let tree = Tree::parse(document.text().trim_start_matches('\u{feff}'));
+        match tree {
+            Ok(tree) if tree.kind() == Kind::Object => Ok(Read::Good(tree, sum)),
+            Ok(tree) => {
+                let message = format!("it is {}, not an object", tree.kind());
+                self.note(path, Code::BadDocument, message);
+                Ok(Read::Bad)
+            }
+            Err(bad) => {
+                self.note(path, Code::BadDocument, bad.to_string());
+                Ok(Read::Bad)
+            }
+        }
+    }
+
+    pub(super) fn metadata_file(&mut self) -> Result<(), GameError> {
+        let path = Document::Meta.in_dir(&self.session.dir);
+        match (self.document(&path)?, self.session.form) {
+            (Read::Missing, Form::Program) => {
+                self.note(&path, Code::NoMetadata, "the session has no metadata");
+            }
+            (Read::Missing, Form::Documented) => {
+                self.facts.wrong_metadata = true;
+                self.note(&path, Code::BadMetadata, "the metadata are missing");
+            }
+            (Read::Bad, _) => self.facts.wrong_metadata = true,
+            (Read::Good(tree, _), form) => {
+                self.facts.wrong_metadata |= self.facts.repeated.contains(&path);
+                if form == Form::Documented && tree.string_at(&["sessionId"]).is_none() {
+                    self.facts.wrong_metadata = true;
+                    self.note(
+                        &path,
+                        Code::BadMetadata,
+                        "the metadata do not say which session they belong to",
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the state files.
+    pub(super) fn states(&mut self) -> Result<(), GameError> {
+        let own = |document: Document| document.in_dir(&self.session.dir);
+        let (world, player, npcs) =
+            (own(Document::World), own(Document::Player), own(Document::Npcs));
+        let meta = self.meta;
+        let mut stored = Stored {
+            turn: meta
+                .and_then(|meta| meta.number(&["stateFiles", "turnId"]))
+                .or_else(|| meta.and_then(Meta::turn)),
+            verified: true,
+            ..Stored::default()
+        };
+        (stored.world, stored.verified) = self.state(&world, "worldState", true)?;
+        let (player, verified) = self.state(&player, "playerState", true)?;
+        (stored.player, stored.verified) = (player, stored.verified && verified);
+        match self.session.form {
+            Form::Program => (stored.npcs, _) = self.state(&npcs, "npcs", false)?,
+            Form::Documented => {
+                if let Some(path) = self.session.named_file("currentScene") {
+                    let (scene, verified) = self.state(&path, "currentScene", true)?;
+                    (stored.scene, stored.verified) = (scene, stored.verified && verified);
+                } else {
+                    stored.scene = Some(Tree::null());
+                }
+            }
+        }
+        self.facts.stored = stored;
+        Ok(())
+    }
+
+    /// A state, and whether its file is as it was written.
+    fn state(
+        &mut self,
+        path: &FilePath,
+        field: &str,
+        needed: bool,
+    ) -> Result<(Option<Tree>, bool), GameError> {
+        match self.document(path)? {
+            Read::Good(tree, sum) => {
+                let known =
+                    self.meta.and_then(|meta| meta.text(&["stateFiles", "checksums", field]));
+                if let (Some(own), Some(session)) = (&self.place.id, tree.string_at(&["sessionId"]))
+                    && *own != session
+                    && !self.inherited
+                {
+                    self.facts.other_session.get_or_insert(session.clone());
+                    self.note(path, Code::WrongPlace, format!("it belongs to session {session}"));
+                }
+                if self.facts.repeated.contains(path) {
+                    // Which of the values is right follows from the changes.
+                    self.facts.wrong_states = true;
+                    return Ok((None, false));
+                }
+                Ok((Some(tree), known == Some(sum)))
+            }
+            Read::Missing if !needed => Ok((None, true)),
+            Read::Missing => {
+                self.facts.wrong_states = true;
+                self.note(path, Code::MissingFile, "the file is missing");
+                Ok((None, false))
+            }
+            Read::Bad => {
+                self.facts.wrong_states = true;
+                Ok((None, false))
+            }
+        }
+    }
+
+    /// Compares the indexes with what was counted.
+    pub(super) fn indexes(&mut self) -> Result<(), GameError> {
+        let dir = below(&self.session.dir, &["indexes"]);
+        let listed = names(&self.session.store, &dir).map_err(GameError::from);
+        for path in self.readable(&dir, listed)?.unwrap_or_default() {
+            if let Some(reason) = self.stale(&path)? {
+                self.facts.stale_indexes.push(path.clone());
+                self.note(
+                    &path,
+                    Code::StaleIndex,
+                    format!("the index must be made anew: {reason}"),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Why an index cannot be used, if so.
+    fn stale(&mut self, path: &FilePath) -> Result<Option<String>, GameError> {
+        let name = path.name().map(|name| name.to_string()).unwrap_or_default();
+        let Some(total) = index_total(&name) else { return Ok(None) };
+        let bytes = match self.session.store.read(path, 0..LARGEST_TEXT) {
+            Err(StoreError::Missing { .. }) => return Ok(None),
+            other => other.map_err(GameError::from),
+        };
+        self.begin(path);
+        let Some(bytes) = self.readable(path, bytes)? else { return Ok(None) };
+        let tree = match document::Document::parse(&bytes) {
+            Ok(document) => Tree::parse(document.text().trim_start_matches('\u{feff}')),
+            Err(error) => return Ok(Some(error.to_string())),
+        };
+        let Ok(tree) = tree else { return Ok(Some("it is not JSON".to_owned())) };
+        if let (Some(own), Some(session)) = (&self.place.id, tree.string_at(&["sessionId"]))
+            && *own != session
+        {
+            return Ok(Some(format!("it belongs to session {session}")));
+        }
+        if self.blind {
+            return Ok(None);
+        }
+        let number = |field: &str| tree.text_at(&[field]).and_then(|said| said.parse::<u64>().ok());
+        // An index may be older than the session, and says so; one that does not say how old it is
+        // was written with the states.
+        let through = number("throughTurn").or(self.facts.stored.turn);
+        let (now, then) = self.totals(total, through.unwrap_or(u64::MAX));
+        Ok(match number(total) {
+            Some(said) if said == now || said == then => self.wrong_places(&tree, total),
+            Some(said) => Some(format!("{total} is {said}, not {now}")),
+            None => Some(format!("{total} is missing")),
+        })
+    }
+
+    /// Why the places that an index of a log tells are not those of the log, if so.
+    fn wrong_places(&self, tree: &Tree, total: &str) -> Option<String> {
+        let (log, range) = match total {
+            "totalTurns" => (Log::Turns, "range"),
+            "totalDeltas" => (Log::Deltas, "turnRange"),
+            _ => return None,
+        };
+        let entries = |key: &str| tree.at(&[key]).map(|list| list.children()).unwrap_or_default();
+        let number = |tree: &Tree, path: &[&str]| tree.text_at(path)?.parse::<u64>().ok();
+        for (_, entry) in entries("files") {
+            let name = entry.string_at(&["file"]).unwrap_or_default();
+            let Some(file) = LogFile::parse(log, &name) else {
+                return Some(format!("it names {name:?}, which is no file of the log"));
+            };
+            let (first, last) = (number(&entry, &[range, "0"]), number(&entry, &[range, "1"]));
+            let fits = first.is_some_and(|first| file.first.is_none_or(|start| first >= start))
+                && last.is_some_and(|last| file.last.is_none_or(|end| last <= end))
+                && first <= last;
+            if !fits {
+                return Some(format!("{name} has other turns than it says"));
+            }
+        }
+        for (turn, place) in entries("turnOffsets") {
+            let name = place.string_at(&["file"]);
+            let named = |path: &FilePath| path.name().map(|own| own.to_string()) == name;
+            let file = self.files.turns.iter().find(|(_, path)| named(path));
+            // A file may have got another name since then, and other programs do not tell the byte.
+            let (Some((_, file)), Some(offset)) = (file, number(&place, &["offset"])) else {
+                continue;
+            };
+            let from = offset.saturating_sub(1);
+            let bytes = self.session.store.read(file, from..offset.saturating_add(LINE_START));
+            // A log that cannot be read was reported when it was read.
+            let Ok(bytes) = bytes else { continue };
+            let text = String::from_utf8_lossy(&bytes);
+            let line = if offset == 0 { Some(&*text) } else { text.strip_prefix('\n') };
+            let found = line.map(glance);
+            if line.is_none_or(str::is_empty)
+                || found.flatten().is_some_and(|found| found.to_string() != turn)
+            {
+                return Some(format!("turn {turn} is not where it says"));
+            }
+        }
+        None
+    }
+
+    /// A number of things now, and up to an earlier turn.
+    fn totals(&self, total: &str, then: u64) -> (u64, u64) {
+        let recount = &self.facts.recount;
+        match total {
+            "totalTurns" => (recount.turns, recount.by_turn.count(then)),
+            "totalEvents" => (recount.events, recount.by_turn.sum(0, then)),
+            "totalScenes" => {
+                (recount.scene_starts.sum(0, u64::MAX), recount.scene_starts.sum(0, then))
+            }
+            _ => (recount.deltas, recount.deltas_by_turn.sum(0, then)),
+        }
+    }
+}
+
+/// How much of a line tells its turn.
+const LINE_START: u64 = 64;
+
+/// What an index counts.
+pub(super) fn index_total(name: &str) -> Option<&'static str> {
+    match name {
+        "turn-index.json" => Some("totalTurns"),
+        "scene-index.json" => Some("totalScenes"),
+        "event-index.json" => Some("totalEvents"),
+        "delta-index.json" => Some("totalDeltas"),
+        _ => None,
+    }
+}

@@ -1,0 +1,108 @@
+//! What the metadata should say, by the files.
+
+use super::{Facts, Place, Survey};
+use crate::error::GameError;
+use crate::files::Files;
+use crate::meta::tree;
+use crate::names::{Document, Log, LogFile};
+use everturn_json::finding::Code;
+use everturn_value::tree::Tree;
+
+/// A field of the metadata, with the value that it should have.
+pub(crate) type Field = (&'static [&'static str], Tree);
+
+/// The fields that follow from the files.
+pub(crate) fn expected(place: &Place, files: &Files, facts: &Facts, turn: u64) -> Vec<Field> {
+    let recount = &facts.recount;
+    let mut fields: Vec<Field> = Vec::new();
+    let mut add = |path: &'static [&'static str], value: Tree| fields.push((path, value));
+    if let Some(id) = &place.id {
+        add(&["sessionId"], tree(id));
+    }
+    if let Some(status) = place.status {
+        add(&["status"], tree(status.as_str()));
+    }
+    add(&["current", "turnId"], tree(&turn));
+    if recount.turns > 0 {
+        add(&["current", "sceneId"], tree(&recount.scene));
+    }
+    if let Some(time) = &recount.game_time {
+        let part = |key: &str| time.at(&[key]).unwrap_or_else(Tree::null);
+        add(&["current", "gameDay"], part("day"));
+        add(&["current", "gameTimeOfDay"], part("timeOfDay"));
+    }
+    add(&["files", "currentTurns"], tree(&current_file(files, Log::Turns, turn)));
+    add(&["files", "currentDeltas"], tree(&current_file(files, Log::Deltas, turn)));
+    if let Some((file, _)) = files.snapshots.last() {
+        add(&["files", "latestSnapshot"], tree(&format!("snapshots/{}", file.render())));
+        add(&["deltaStats", "lastSnapshotTurn"], tree(&file.turn));
+        let since = recount.deltas_by_turn.sum(file.turn, u64::MAX);
+        add(&["deltaStats", "deltasSinceSnapshot"], tree(&since));
+    }
+    add(&["deltaStats", "totalDeltas"], tree(&recount.deltas));
+    add(&["stats", "totalTurns"], tree(&recount.turns));
+    add(&["stats", "totalScenes"], tree(&recount.scene_starts.sum(0, u64::MAX)));
+    add(&["stats", "totalEvents"], tree(&recount.events));
+    add(&["stats", "conflictsResolved"], tree(&recount.conflicts));
+    fields
+}
+
+/// The file to which the next line goes.
+fn current_file(files: &Files, log: Log, turn: u64) -> String {
+    let open = files.log(log).iter().rev().find(|(file, _)| file.last.is_none());
+    let file = match open {
+        Some((file, _)) => *file,
+        None => LogFile::current(log, turn + 1),
+    };
+    format!("{}/{}", log.as_str(), file.render(log))
+}
+
+impl Survey<'_> {
+    /// Compares the metadata with what was counted. Fields that are not there are not missed.
+    pub(super) fn compare_metadata(&mut self) -> Result<(), GameError> {
+        let Some(meta) = self.meta else { return Ok(()) };
+        let path = Document::Meta.in_dir(&self.session.dir);
+        let mut wrong: Vec<(Code, String)> = Vec::new();
+        let turn =
+            self.facts.recount.last().unwrap_or(self.session.last_logged_turn().unwrap_or(0));
+        for (field, value) in expected(self.place, &self.files, &self.facts, turn) {
+            let Some(found) = meta.tree.at(field) else { continue };
+            let placed = matches!(field, ["sessionId"] | ["status"]);
+            if found.is_same(&value) || (self.blind && !placed) {
+                continue;
+            }
+            let code = if placed { Code::WrongPlace } else { Code::WrongMetadata };
+            let name = field.join(".");
+            wrong.push((code, format!("{name} is {}, not {}", found.to_line(), value.to_line())));
+        }
+        for field in ["worldState", "playerState", "currentScene", "latestSnapshot"] {
+            let Some(name) = meta.text(&["files", field]) else { continue };
+            match self.session.named_file(field) {
+                None => wrong.push((
+                    Code::WrongMetadata,
+                    format!("files.{field} is {name:?}, which is no path"),
+                )),
+                // Missing states are reported where they are read.
+                Some(file)
+                    if field == "latestSnapshot" && self.session.store.stat(&file)?.is_none() =>
+                {
+                    wrong.push((
+                        Code::MissingFile,
+                        format!("files.{field} is {name}, which does not exist"),
+                    ));
+                }
+                Some(_) => {}
+            }
+        }
+        let shown = meta.number(&["stateFiles", "turnId"]);
+        if let Some(shown) = shown.filter(|shown| *shown > turn && !self.blind) {
+            let message = format!("stateFiles.turnId is {shown}, but the last turn is {turn}");
+            wrong.push((Code::WrongMetadata, message));
+        }
+        for (code, message) in wrong {
+            self.facts.wrong_metadata = true;
+            self.note(&path, code, message);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,205 @@
+//! Snapshots: what they say about themselves, and whether they follow from the changes.
+
+use super::Survey;
+use crate::error::GameError;
+use crate::form::Form;
+use crate::names::SnapshotFile;
+use crate::snapshot::{Facts, Snapshot, read_with_facts};
+use crate::state::{Scope, State, unstamped};
+use crate::writer::SNAPSHOT_TURNS;
+use everturn_json::finding::Code;
+use everturn_json::lines::LARGEST_TEXT;
+use everturn_json::names::FilePath;
+use everturn_value::delta::diff;
+use everturn_value::tree::Tree;
+
+/// How many places that differ are named.
+const MOST_PLACES: usize = 5;
+
+impl Survey<'_> {
+    /// Reads a snapshot; nothing if it cannot be used.
+    pub(super) fn snapshot(
+        &mut self,
+        file: SnapshotFile,
+        path: &FilePath,
+    ) -> Result<Option<(Snapshot, Facts)>, GameError> {
+        self.begin(path);
+        let store = &self.session.store;
+        let size =
+            store.stat(path).map_err(GameError::from).map(|stat| stat.map_or(0, |stat| stat.len));
+        let Some(size) = self.readable(path, size)? else { return Ok(None) };
+        if size > LARGEST_TEXT {
+            self.facts.bad_snapshots.push(path.clone());
+            self.note(path, Code::BadSnapshot, "the snapshot cannot be used: it is too large");
+            return Ok(None);
+        }
+        let bytes = self.session.store.read(path, 0..u64::MAX).map_err(GameError::from);
+        let Some(bytes) = self.readable(path, bytes)? else { return Ok(None) };
+        match read_with_facts(file, bytes) {
+            Ok(read) => {
+                if read.1.from.is_none() && self.facts.beginning.is_none() {
+                    self.facts.beginning = Some(file.turn);
+                }
+                if self.facts.good_snapshots.is_empty() {
+                    self.facts.first_from.clone_from(&read.1.from);
+                }
+                self.facts.good_snapshots.push((file, path.clone()));
+                Ok(Some(read))
+            }
+            Err(reason) => {
+                self.facts.bad_snapshots.push(path.clone());
+                self.note(
+                    path,
+                    Code::BadSnapshot,
+                    format!("the snapshot cannot be used: {reason}"),
+                );
+                Ok(None)
+            }
+        }
+    }
+
+    /// Whether a snapshot counts: one without checksums must be what the changes lead to.
+    pub(super) fn is_believed(
+        &mut self,
+        path: &FilePath,
+        snapshot: &Snapshot,
+        replayed: Option<&State>,
+    ) -> bool {
+        if snapshot.summed || self.session.form == Form::Program || self.blind {
+            return true;
+        }
+        let differs = replayed.map(|replayed| differences(replayed, &snapshot.state));
+        let differs = differs.unwrap_or_default();
+        if differs.is_empty() {
+            return true;
+        }
+        self.facts.good_snapshots.retain(|(_, good)| good != path);
+        self.facts.beginning = self.facts.beginning.filter(|turn| *turn != snapshot.turn);
+        self.facts.bad_snapshots.push(path.clone());
+        let message = format!(
+            "the snapshot cannot be used: it has no checksums, and is not what the changes lead to: {}",
+            differs.join(", ")
+        );
+        self.note(path, Code::BadSnapshot, message);
+        false
+    }
+
+    /// Compares a snapshot with what was worked out from the one before it.
+    pub(super) fn judge(
+        &mut self,
+        path: &FilePath,
+        snapshot: &Snapshot,
+        facts: &Facts,
+        replayed: Option<&State>,
+    ) {
+        let odd = self.wrong_facts(snapshot, facts);
+        for reason in &odd {
+            self.note(path, Code::SnapshotFacts, reason);
+        }
+        // One that does not claim to follow from another is a beginning of its own.
+        let differs = match replayed.filter(|_| facts.from.is_some() && !self.blind) {
+            Some(replayed) => differences(replayed, &snapshot.state),
+            None => Vec::new(),
+        };
+        if !differs.is_empty() {
+            let message = format!(
+                "it does not follow from the snapshot before it and the changes since then: {}",
+                differs.join(", ")
+            );
+            self.note(path, Code::SnapshotDiffers, message);
+        }
+        if !odd.is_empty() || !differs.is_empty() {
+            self.facts.odd_snapshots.insert(snapshot.turn);
+        }
+    }
+
+    fn wrong_facts(&mut self, snapshot: &Snapshot, facts: &Facts) -> Vec<String> {
+        let mut wrong = Vec::new();
+        if facts.edited {
+            let reason = "the checksum of the file is not the one that it should have, though the states are whole";
+            wrong.push(reason.to_owned());
+        }
+        let is_ours = self.meta.is_some_and(|meta| meta.tree.at(&["stateFiles"]).is_some());
+        if is_ours && !snapshot.summed && self.session.form == Form::Documented {
+            wrong.push("it has no checksums".to_owned());
+        }
+        if let (Some(own), Some(session)) = (&self.place.id, &facts.session)
+            && own != session
+            && !self.inherited
+        {
+            self.facts.other_session.get_or_insert(session.clone());
+            wrong.push(format!("it belongs to session {session}"));
+        }
+        if self.blind {
+            return wrong;
+        }
+        if self.facts.recount.last().is_some_and(|last| snapshot.turn > last) {
+            wrong.push(format!("there is no turn {}", snapshot.turn));
+        }
+        let from =
+            facts.from.as_ref().and_then(|from| SnapshotFile::parse(&format!("{from}.json")));
+        if let Some(from) = from {
+            let range = (from.turn + 1, snapshot.turn);
+            if facts.range.is_some_and(|said| said != range) {
+                wrong.push(format!("its changes are those of turns {} to {}", range.0, range.1));
+            }
+            let counted = self.facts.recount.deltas_by_turn.sum(from.turn, snapshot.turn);
+            if let Some(said) = facts.deltas.filter(|said| *said != counted) {
+                wrong.push(format!(
+                    "it says that {said} changes led to it, but there are {counted}"
+                ));
+            }
+        }
+        wrong
+    }
+
+    /// Looks for long stretches of turns without a snapshot that can be used.
+    pub(super) fn stretches(&mut self) {
+        let Some(last) = self.facts.recount.last() else { return };
+        let mut turns: Vec<u64> =
+            self.facts.good_snapshots.iter().map(|(file, _)| file.turn).collect();
+        turns.sort_unstable();
+        let first = turns.first().copied();
+        let listed = self.files.snapshots.first().map(|(file, _)| file.turn);
+        if let Some(from) = self.facts.first_from.clone().filter(|_| first == listed) {
+            let file = SnapshotFile::parse(&format!("{from}.json"));
+            let file = file.map(|file| file.path(&self.session.dir));
+            let file = file.unwrap_or_else(|| SnapshotFile::dir(&self.session.dir));
+            self.note(&file, Code::MissingFile, "the snapshot is missing from which others follow");
+        }
+        // One that follows from another, which is gone, is not where the session begins.
+        let start = if first.is_some() && first == self.facts.beginning { first } else { Some(0) };
+        let points: Vec<u64> = start.into_iter().chain(turns).chain([last]).collect();
+        for pair in points.windows(2) {
+            let [from, to] = pair else { continue };
+            if to.saturating_sub(*from) > SNAPSHOT_TURNS {
+                self.facts.stretches.push((*from, *to));
+                let message = format!("there is no snapshot between turns {from} and {to}");
+                self.note(&SnapshotFile::dir(&self.session.dir), Code::NoSnapshot, message);
+            }
+        }
+    }
+}
+
+/// Where two states differ, in words.
+pub(super) fn differences(expected: &State, found: &State) -> Vec<String> {
+    if expected.is_same(found) {
+        return Vec::new();
+    }
+    let mut places = Vec::new();
+    let mut more = 0;
+    for scope in Scope::ALL {
+        let part = |state: &State| state.get(scope).map_or_else(Tree::object, unstamped);
+        for delta in diff(&part(expected), &part(found)) {
+            if places.len() < MOST_PLACES {
+                places.push(format!("{scope} at {}", delta.path));
+            } else {
+                more += 1;
+            }
+        }
+    }
+    if more > 0 {
+        places.push(format!("and {more} more"));
+    }
+    places
+}

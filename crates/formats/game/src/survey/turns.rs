@@ -1,0 +1,327 @@
+//! The log of turns: numbers, names of files, ids of events.
+
+use std::collections::{HashMap, HashSet};
+
+use super::tally::id_parts;
+use super::{Survey, at_line};
+use crate::error::GameError;
+use crate::form::Form;
+use crate::log::{Line, Piece, Rows};
+use crate::names::{Log, LogFile};
+use crate::scenes::is_start;
+use crate::turn::{Event, OWN, Turn};
+use crate::writer::LONGEST_PAUSE;
+use everturn_json::finding::{Code, Finding};
+use everturn_json::names::FilePath;
+
+/// How many gaps between turns are remembered with their places.
+const MOST_GAPS: usize = 10_000;
+
+/// What the lines before have shown.
+#[derive(Default)]
+struct Before {
+    turn: Option<u64>,
+    /// Turns that were passed over, with the line after them; they may still come.
+    gaps: Vec<(u64, u64, Finding)>,
+    /// When each turn was, where numbers may start again.
+    times: HashMap<u64, Option<i64>>,
+}
+
+/// What the lines of one file have shown.
+struct Within {
+    path: FilePath,
+    file: LogFile,
+    first: Option<u64>,
+    last: Option<u64>,
+    /// Where the last line starts.
+    last_offset: u64,
+    outside: Count,
+    superseded: Count,
+    restarted: Count,
+}
+
+/// Lines that are reported together, where the first of them is.
+#[derive(Default)]
+struct Count {
+    lines: u64,
+    first: Option<Line>,
+    turn: u64,
+}
+
+impl Count {
+    fn add(&mut self, line: &Line, turn: u64) {
+        self.lines += 1;
+        if self.first.is_none() {
+            (self.first, self.turn) = (Some(line.clone()), turn);
+        }
+    }
+}
+
+impl Survey<'_> {
+    /// Reads all turns.
+    pub(super) fn turns(&mut self) -> Result<(), GameError> {
+        self.overlaps(Log::Turns);
+        let mut before = Before::default();
+        let lowest = self.files.snapshots.first().map_or(0, |(file, _)| file.turn);
+        for (file, path) in self.files.clone().turns.clone() {
+            self.begin(&path);
+            let rows = Rows::open(&self.session.store, &path, 0..u64::MAX, Turn::parse);
+            let Some(rows) = self.readable(&path, rows)? else { continue };
+            let mut within = Within {
+                path: path.clone(),
+                file,
+                first: None,
+                last: None,
+                last_offset: 0,
+                outside: Count::default(),
+                superseded: Count::default(),
+                restarted: Count::default(),
+            };
+            for piece in rows {
+                match self.readable(&path, piece)? {
+                    None => break,
+                    Some(Piece::Finding(finding)) => self.bad_piece(finding),
+                    Some(Piece::Row(turn, line)) => {
+                        self.facts.checked.records += 1;
+                        self.number(&turn, &line, lowest, &mut before, &mut within);
+                        self.events(&turn, &line, &path);
+                        self.repaired(&turn, &line, &path);
+                        self.count(&turn, &line, &path);
+                    }
+                }
+            }
+            self.end_of_file(&within);
+        }
+        if !self.blind {
+            for (first, last, finding) in before.gaps {
+                for (from, to) in self.facts.recount.by_turn.missing(first, last) {
+                    let which = if from == to {
+                        format!("turn {from} is")
+                    } else {
+                        format!("turns {from} to {to} are")
+                    };
+                    self.report(Finding { message: format!("{which} missing"), ..finding.clone() });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Something in a log that is no record.
+    pub(super) fn bad_piece(&mut self, finding: Finding) {
+        if finding.code != Code::BadRecord {
+            self.facts.bad_logs.insert(finding.file.clone());
+        }
+        self.report(finding);
+    }
+
+    /// Two names that are about the same turns.
+    pub(super) fn overlaps(&mut self, log: Log) {
+        let files = self.files.clone();
+        let mut end: Option<(u64, &FilePath)> = None;
+        let mut open: Option<&FilePath> = None;
+        for (file, path) in files.log(log) {
+            let other = match (end, open) {
+                (Some((end, other)), _) if file.first.is_some_and(|first| first <= end) => {
+                    Some(other)
+                }
+                (_, Some(other)) if file.last.is_none() => Some(other),
+                _ => None,
+            };
+            if let Some(other) = other {
+                let name = other.name().map(|name| name.to_string()).unwrap_or_default();
+                self.note(
+                    path,
+                    Code::FileOverlap,
+                    format!("it is about turns that {name} is about, too"),
+                );
+            }
+            match file.last {
+                Some(last) if end.is_none_or(|(end, _)| last > end) => end = Some((last, path)),
+                Some(_) => {}
+                None => open = Some(path),
+            }
+        }
+    }
+
+    /// The number of a turn, among those before it and against the name of its file.
+    fn number(
+        &mut self,
+        turn: &Turn,
+        line: &Line,
+        lowest: u64,
+        before: &mut Before,
+        within: &mut Within,
+    ) {
+        let number = turn.turn;
+        let file = within.file;
+        if file.first.is_some_and(|first| number < first)
+            || file.last.is_some_and(|last| number > last)
+        {
+            within.outside.add(line, number);
+        }
+        within.first = Some(within.first.map_or(number, |first| first.min(number)));
+        within.last = within.last.max(Some(number));
+        within.last_offset = line.offset;
+        let highest = self.facts.recount.last().unwrap_or(lowest.min(number));
+        let seen = self.facts.recount.by_turn.get(number).is_some();
+        if self.session.form == Form::Program {
+            match before.times.insert(number, turn.time) {
+                Some(time) if time == turn.time && time.is_some() => {
+                    within.superseded.add(line, number);
+                }
+                Some(_) => within.restarted.add(line, number),
+                None if before.turn.is_some_and(|last| number < last) => {
+                    within.restarted.add(line, number);
+                }
+                None => {}
+            }
+        } else if seen {
+            let last = before.turn.unwrap_or_default();
+            let message = format!("turn {number} is there again, after turn {last}");
+            self.note_line(&within.path, line, Code::DuplicateTurn, message);
+        } else if let Some(last) = before.turn.filter(|last| number < *last) {
+            let message = format!("turn {number} comes after turn {last}");
+            self.note_line(&within.path, line, Code::TurnOrder, message);
+        }
+        if number > highest + 1 && before.gaps.len() < MOST_GAPS {
+            let finding = at_line(&within.path, line, Code::MissingTurns, "");
+            before.gaps.push((highest + 1, number - 1, finding));
+        }
+        before.turn = Some(number);
+    }
+
+    /// What is to be said about a file when all of it was read.
+    fn end_of_file(&mut self, within: &Within) {
+        let path = &within.path;
+        let told: [(&Count, Code, &str); 3] = [
+            (&within.outside, Code::WrongRange, "lie outside of the range in the file's name"),
+            (
+                &within.superseded,
+                Code::SupersededTurn,
+                "are written again, and the later lines count",
+            ),
+            (&within.restarted, Code::RestartedTurns, "have numbers that were there before"),
+        ];
+        for (count, code, words) in told {
+            if let Some(line) = &count.first {
+                let message =
+                    format!("{} lines {words}, the first one of turn {}", count.lines, count.turn);
+                self.note_line(path, line, code, message);
+            }
+        }
+        let named = (within.file.first, within.file.last);
+        let found = (within.first, within.last);
+        let closed = self.session.form == Form::Documented && within.file.last.is_some();
+        if closed && !self.blind && within.outside.lines == 0 && named != found {
+            let text = match found {
+                (Some(first), Some(last)) => format!("it holds turns {first} to {last} only"),
+                _ => "it holds no turns".to_owned(),
+            };
+            self.note(path, Code::WrongRange, format!("{text}, unlike its name"));
+        }
+        self.log_size(path, within.last_offset);
+    }
+
+    /// What a repair has noted in a turn.
+    fn repaired(&mut self, turn: &Turn, line: &Line, path: &FilePath) {
+        // Looking for fields costs more than looking for their name.
+        if !line.slice.as_str().contains(OWN) {
+            return;
+        }
+        let number = turn.turn;
+        for (key, code, message) in [
+            ("lost", Code::LostTurn, format!("turn {number} is lost, and this says so")),
+            ("mended", Code::LostTurn, format!("a part of turn {number} was lost")),
+            (
+                "also",
+                Code::TwinTurn,
+                format!("turn {number} has another record, which is kept in this one"),
+            ),
+        ] {
+            if turn.raw.at(&[OWN, key]).is_some() {
+                self.note_line(path, line, code, message);
+            }
+        }
+    }
+
+    /// The ids of a turn's events.
+    fn events(&mut self, turn: &Turn, line: &Line, path: &FilePath) {
+        let events = turn.events();
+        let mut seen = HashSet::new();
+        let mut regular = true;
+        for (place, event) in (1..).zip(events.iter()) {
+            let id = event.id.as_str();
+            match id_parts(id) {
+                Some((of, number)) => {
+                    regular &= of == turn.turn && number == place;
+                    if of != turn.turn {
+                        let message = format!("event {id} stands in turn {}", turn.turn);
+                        self.note_line(path, line, Code::WrongId, message);
+                    }
+                }
+                None => regular = false,
+            }
+            let again = !id.is_empty() && !seen.insert(id);
+            if again {
+                self.note_line(
+                    path,
+                    line,
+                    Code::DuplicateId,
+                    format!("event {id} is there more than once"),
+                );
+            }
+        }
+        if !regular {
+            self.facts.recount.odd_turns.insert(turn.turn, 0);
+            for event in events.iter() {
+                let new = self.facts.recount.odd_events.insert(&event.id);
+                let unusual = !event.id.is_empty()
+                    && id_parts(&event.id).is_none()
+                    && seen.remove(event.id.as_str());
+                if !new && unusual && self.session.form == Form::Documented {
+                    let message = format!("event {} is there more than once", event.id);
+                    self.note_line(path, line, Code::DuplicateId, message);
+                }
+            }
+        }
+        let count = u32::try_from(events.len()).unwrap_or(u32::MAX);
+        self.count_events(&events, turn.turn);
+        self.facts.recount.by_turn.insert(turn.turn, count);
+    }
+
+    fn count_events(&mut self, events: &[Event], turn: u64) {
+        let recount = &mut self.facts.recount;
+        recount.events += events.len() as u64;
+        if events.iter().any(is_start) {
+            recount.scene_starts.insert(turn, 1);
+        }
+        recount.conflicts +=
+            events.iter().filter(|event| event.kind == "conflict_end").count() as u64;
+    }
+
+    /// What the metadata have about all turns.
+    fn count(&mut self, turn: &Turn, line: &Line, path: &FilePath) {
+        let recount = &mut self.facts.recount;
+        recount.turns += 1;
+        if let Some(time) = turn.time {
+            let gap = recount.last_time.map_or(0, |last| time.saturating_sub(last));
+            if (1..=LONGEST_PAUSE).contains(&gap) {
+                recount.played += u64::try_from(gap).unwrap_or(0);
+            }
+            recount.last_time = Some(time);
+        }
+        if let Some(scene) = &turn.scene
+            && !recount.scenes_named.contains_key(scene)
+        {
+            let message =
+                format!("turn {} belongs to scene {scene}, which does not exist", turn.turn);
+            let finding = at_line(path, line, Code::MissingScene, message);
+            recount.scenes_named.insert(scene.clone(), finding);
+        }
+        if recount.last() == Some(turn.turn) {
+            recount.scene.clone_from(&turn.scene);
+            recount.game_time = turn.raw.at(&["gameTime"]).filter(|time| !time.is_null());
+        }
+    }
+}

@@ -1,0 +1,504 @@
+//! Turns: what is given to be stored, and lines of the log of turns.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::changes::Group;
+use super::error::GameError;
+use super::form::Form;
+use super::state::Scope;
+use everturn_value::delta::{Delta, present, shared};
+use everturn_value::tree::{Kind, Slice, Tree};
+
+/// The field of a turn or a change in which a repair says what it did.
+pub(crate) const OWN: &str = "everturn";
+
+/// A turn that is to be stored.
+///
+/// ```
+/// use everturn_game::TurnInput;
+///
+/// let turn = TurnInput::parse(
+///     r#"{"actor": "player",
+///         "actions": [{"type": "move", "zone": "market"}],
+///         "events": [{"type": "move", "description": "You walk to the market."}],
+///         "deltas": [{"scope": "player",
+///                     "deltas": [{"op": "set", "path": "location.zone", "value": "market"}]}]}"#,
+/// )?;
+/// assert_eq!(turn.groups.len(), 1);
+/// # Ok::<(), everturn_game::GameError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct TurnInput {
+    /// Who acts: `player`, `gm`, the id of a character.
+    pub actor: String,
+    /// The turn's number, if the caller wants to be sure of it.
+    pub turn: Option<u64>,
+    /// The scene; otherwise the current one.
+    pub scene: Option<String>,
+    /// The time in milliseconds; otherwise that of the clock.
+    pub time: Option<i64>,
+    /// The time in the game; otherwise that of the turn before.
+    pub game_time: Option<Tree>,
+    /// What the actor did.
+    pub actions: Vec<Tree>,
+    /// What happened.
+    pub events: Vec<Tree>,
+    /// What the turn says has changed, in words of the game.
+    pub state_changes: Vec<Tree>,
+    /// What changes.
+    pub groups: Vec<GroupInput>,
+    /// Other fields, which are kept.
+    pub extra: Vec<(String, Tree)>,
+}
+
+/// Changes of one scope that are to be stored.
+#[derive(Debug, Clone)]
+pub struct GroupInput {
+    /// What changes, and how.
+    pub group: Group,
+    /// The id of the change, if the caller wants to be sure of it.
+    pub id: Option<String>,
+    /// The event that causes it: its id.
+    pub event_id: Option<String>,
+    /// The event that causes it: its place in the turn, counted from 1.
+    pub event: Option<usize>,
+    /// The turn's number, if the caller wants to be sure of it.
+    pub turn: Option<u64>,
+    /// The time in milliseconds; otherwise that of the turn.
+    pub time: Option<i64>,
+    /// Other fields, which are kept.
+    pub extra: Vec<(String, Tree)>,
+}
+
+impl GroupInput {
+    /// Changes of which nothing else is known.
+    fn new(group: Group) -> GroupInput {
+        let (id, event_id, event, turn, time) = (None, None, None, None, None);
+        GroupInput { group, id, event_id, event, turn, time, extra: Vec::new() }
+    }
+}
+
+impl TurnInput {
+    /// A turn in which nothing happens yet.
+    #[must_use]
+    pub fn new(actor: &str) -> TurnInput {
+        TurnInput {
+            actor: actor.to_owned(),
+            turn: None,
+            scene: None,
+            time: None,
+            game_time: None,
+            actions: Vec::new(),
+            events: Vec::new(),
+            state_changes: Vec::new(),
+            groups: Vec::new(),
+            extra: Vec::new(),
+        }
+    }
+
+    /// Adds changes of one scope.
+    #[must_use]
+    pub fn changing(mut self, scope: Scope, deltas: Vec<Delta>) -> TurnInput {
+        self.groups.push(GroupInput::new(Group { scope, deltas }));
+        self
+    }
+
+    /// Reads a turn from one JSON object.
+    pub fn parse(text: &str) -> Result<TurnInput, GameError> {
+        let tree = Tree::parse(text).map_err(|bad| GameError::input(format!("not JSON: {bad}")))?;
+        if tree.kind() != Kind::Object {
+            return Err(GameError::input(format!("a turn is an object, not {}", tree.kind())));
+        }
+        let mut input = TurnInput::new("");
+        for (key, value) in tree.children() {
+            match key.as_str() {
+                "actor" => input.actor = read(&key, &value)?,
+                "turnId" => input.turn = Some(read(&key, &value)?),
+                "sceneId" => input.scene = read(&key, &value)?,
+                "timestamp" => input.time = Some(read(&key, &value)?),
+                "gameTime" => input.game_time = Some(value).filter(|time| !time.is_null()),
+                "actions" => input.actions = elements(&key, &value)?,
+                "events" => input.events = elements(&key, &value)?,
+                "stateChanges" => input.state_changes = elements(&key, &value)?,
+                "deltas" => {
+                    let groups = elements(&key, &value)?;
+                    input.groups = groups.iter().map(group).collect::<Result<_, _>>()?;
+                }
+                _ => input.extra.push((key, value)),
+            }
+        }
+        if input.actor.is_empty() {
+            return Err(GameError::input("a turn needs an actor, such as \"player\" or \"gm\""));
+        }
+        if let Some(event) = input.events.iter().find(|event| event.kind() != Kind::Object) {
+            return Err(GameError::input(format!("an event is an object, not {}", event.kind())));
+        }
+        Ok(input)
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(key: &str, value: &Tree) -> Result<T, GameError> {
+    let read = serde_json::from_str(&value.to_line());
+    read.map_err(|error| GameError::input(format!("{key}: {error}")))
+}
+
+fn elements(key: &str, value: &Tree) -> Result<Vec<Tree>, GameError> {
+    match value.kind() {
+        Kind::Array => Ok(value.children().into_iter().map(|(_, element)| element).collect()),
+        Kind::Null => Ok(Vec::new()),
+        other => Err(GameError::input(format!("{key} is {other}, not an array"))),
+    }
+}
+
+fn group(tree: &Tree) -> Result<GroupInput, GameError> {
+    let name: String = read("scope", &tree.at(&["scope"]).unwrap_or_else(Tree::null))
+        .map_err(|_| GameError::input("each entry of deltas needs a scope and its own deltas"))?;
+    let scope = Scope::parse(&name).ok_or_else(|| {
+        GameError::input(format!("{name:?} is no scope; there are world, player and scene"))
+    })?;
+    let deltas = elements("deltas", &tree.at(&["deltas"]).unwrap_or_else(Tree::null))?;
+    let deltas = deltas.iter().enumerate().map(|(at, delta)| {
+        let number = at + 1;
+        let bad = |reason| GameError::input(format!("change {number} of scope {name}: {reason}"));
+        Delta::parse(&delta.to_line()).map(asked).map_err(bad)
+    });
+    let deltas = deltas.collect::<Result<_, _>>()?;
+    let mut input = GroupInput::new(Group { scope, deltas });
+    for (key, value) in tree.children() {
+        match key.as_str() {
+            "scope" | "deltas" => {}
+            "deltaId" => input.id = Some(read(&key, &value)?),
+            "eventId" => input.event_id = read(&key, &value)?,
+            "event" => input.event = Some(read(&key, &value)?),
+            "turnId" => input.turn = Some(read(&key, &value)?),
+            "timestamp" => input.time = Some(read(&key, &value)?),
+            _ => input.extra.push((key, value)),
+        }
+    }
+    Ok(input)
+}
+
+/// A delta as it was asked for, without notes that only applying it can make.
+fn asked(delta: Delta) -> Delta {
+    Delta { previous: None, created: 0, ..delta }
+}
+
+/// A line of the log of turns.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    /// Its number.
+    pub turn: u64,
+    /// Who acted.
+    pub actor: String,
+    /// The scene.
+    pub scene: Option<String>,
+    /// When, in milliseconds.
+    pub time: Option<i64>,
+    /// The whole line.
+    pub raw: Tree,
+    /// The parts of it that are read most; nothing if they must be looked for.
+    told: Option<Told>,
+}
+
+/// What a turn tells, as it stands in the line.
+#[derive(Debug, Clone)]
+struct Told {
+    narration: Option<Tree>,
+    events: Vec<Event>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TurnText<'t> {
+    turn_id: u64,
+    #[serde(borrow, default)]
+    actor: Option<Cow<'t, str>>,
+    #[serde(borrow, default)]
+    scene_id: Option<Cow<'t, str>>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    timestamp: Option<&'t RawValue>,
+}
+
+/// The same in one pass with what it tells, for lines that have each of these fields at most once and of the usual
+/// kind.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ToldText<'t> {
+    turn_id: u64,
+    #[serde(borrow, default)]
+    actor: Option<Cow<'t, str>>,
+    #[serde(borrow, default)]
+    scene_id: Option<Cow<'t, str>>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    timestamp: Option<&'t RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    narration: Option<&'t RawValue>,
+    #[serde(default)]
+    events: Option<Vec<EventText>>,
+}
+
+impl Turn {
+    /// Reads a line in either form.
+    pub(crate) fn parse(slice: &Slice) -> Result<Turn, String> {
+        let line = slice.as_str();
+        let (text, told) = match serde_json::from_str::<ToldText<'_>>(line) {
+            Ok(ToldText { turn_id, actor, scene_id, timestamp, narration, events }) => {
+                let events = events.unwrap_or_default().into_iter().map(Event::from);
+                let narration = narration.map(|raw| shared(slice, raw));
+                let told = Told { narration, events: events.collect() };
+                (TurnText { turn_id, actor, scene_id, timestamp }, Some(told))
+            }
+            Err(_) => {
+                let text = serde_json::from_str::<TurnText<'_>>(line);
+                (text.map_err(|error| error.to_string())?, None)
+            }
+        };
+        Ok(Turn {
+            turn: text.turn_id,
+            actor: text.actor.unwrap_or_default().into_owned(),
+            scene: text.scene_id.map(Cow::into_owned),
+            time: text.timestamp.and_then(|raw| millis(raw.get())),
+            raw: Tree(everturn_value::tree::Node::Text(slice.clone())),
+            told,
+        })
+    }
+
+    /// The events of the turn.
+    #[must_use]
+    pub fn events(&self) -> Cow<'_, [Event]> {
+        match &self.told {
+            Some(told) => Cow::Borrowed(&told.events),
+            None => {
+                let list = self.raw.at(&["events"]).map(|list| list.children());
+                list.unwrap_or_default().iter().map(|(_, event)| Event::of(event)).collect()
+            }
+        }
+    }
+
+    /// What there is to read: the narration, or what the events tell.
+    #[must_use]
+    pub fn text(&self) -> String {
+        const HERE: &[&str] = &[];
+        let narration = match &self.told {
+            Some(told) => told.narration.as_ref().and_then(|text| text.string_at(HERE)),
+            None => self.raw.string_at(&["narration"]),
+        };
+        if let Some(narration) = narration.filter(|text| !text.is_empty()) {
+            return self.with_twins(narration);
+        }
+        let events = self.events();
+        let told = events.iter().map(|event| event.description.as_str());
+        let told = told.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
+        self.with_twins(told)
+    }
+
+    /// The text with that of other records of the same turn, which a repair has put into this one.
+    fn with_twins(&self, mut text: String) -> String {
+        let twins = match &self.raw.0 {
+            everturn_value::tree::Node::Text(slice) if !slice.as_str().contains(OWN) => None,
+            _ => self.raw.at(&[OWN, "also"]),
+        };
+        for (_, twin) in twins.map(|twins| twins.children()).unwrap_or_default() {
+            let events = twin.at(&["events"]).map(|events| events.children()).unwrap_or_default();
+            let told = events.iter().map(|(_, event)| Event::of(event).description);
+            for told in twin.string_at(&["narration"]).into_iter().chain(told) {
+                if !told.is_empty() {
+                    text.push('\n');
+                    text.push_str(&told);
+                }
+            }
+        }
+        text
+    }
+}
+
+/// An event of a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Its id.
+    pub id: String,
+    /// Its type, such as `move` or `scene_end`.
+    pub kind: String,
+    /// What it tells.
+    pub description: String,
+    /// Whether it was marked as one to remember.
+    pub marked: bool,
+}
+
+/// An event whose fields are of the usual kinds.
+#[derive(Deserialize)]
+struct EventText {
+    #[serde(default, rename = "eventId")]
+    id: String,
+    #[serde(default, rename = "type")]
+    kind: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    significant: bool,
+}
+
+impl From<EventText> for Event {
+    fn from(EventText { id, kind, description, significant: marked }: EventText) -> Event {
+        Event { id, kind, description, marked }
+    }
+}
+
+impl Event {
+    pub(crate) fn of(tree: &Tree) -> Event {
+        let text = |key: &str| tree.string_at(&[key]).unwrap_or_default();
+        Event {
+            id: text("eventId"),
+            kind: text("type"),
+            description: text("description"),
+            marked: tree.text_at(&["significant"]).as_deref() == Some("true"),
+        }
+    }
+
+    /// Whether a list of what mattered should have it.
+    #[must_use]
+    pub fn is_significant(&self) -> bool {
+        self.marked
+            || self.kind.starts_with("quest_")
+            || matches!(
+                self.kind.as_str(),
+                "knowledge_gain" | "conflict_end" | "major_discovery" | "milestone"
+            )
+    }
+
+    /// Whether it is worth a snapshot: a quest completed, a major discovery.
+    #[must_use]
+    pub fn is_turning_point(&self) -> bool {
+        self.marked
+            || matches!(
+                self.kind.as_str(),
+                "quest_complete" | "quest_completed" | "major_discovery" | "milestone"
+            )
+    }
+}
+
+/// A time in milliseconds, or written as text.
+pub(crate) fn millis(raw: &str) -> Option<i64> {
+    if let Some(text) = raw.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+        return text.parse::<jiff::Timestamp>().ok().map(|time| time.as_millisecond());
+    }
+    raw.parse().ok()
+}
+
+/// What the engine decides about a turn.
+pub(crate) struct TurnLine<'a> {
+    pub(crate) turn: u64,
+    pub(crate) scene: Option<&'a str>,
+    pub(crate) time: i64,
+    pub(crate) game_time: Option<&'a Tree>,
+    /// The ids of the events, in their order.
+    pub(crate) events: &'a [String],
+}
+
+impl TurnLine<'_> {
+    /// The line, with its newline.
+    pub(crate) fn write(&self, input: &TurnInput, form: Form) -> String {
+        let mut line = Line::new();
+        line.field("turnId", &self.turn.to_string());
+        if form == Form::Program {
+            line.field("turnNumber", &self.turn.to_string());
+            line.string("actor", &input.actor);
+        }
+        match self.scene {
+            Some(scene) => line.string("sceneId", scene),
+            None => line.field("sceneId", "null"),
+        }
+        if form == Form::Documented {
+            line.string("actor", &input.actor);
+        }
+        line.field("timestamp", &self.time.to_string());
+        let game_time = self.game_time.map_or_else(|| "null".to_owned(), Tree::to_line);
+        line.field("gameTime", &game_time);
+        if form == Form::Documented || !input.actions.is_empty() {
+            line.list("actions", &input.actions);
+        }
+        let events: Vec<Tree> = (1..)
+            .zip(input.events.iter().zip(self.events))
+            .map(|(sequence, (event, id))| self.event(event, id, sequence, input, form))
+            .collect();
+        line.list("events", &events);
+        if form == Form::Documented || !input.state_changes.is_empty() {
+            line.list("stateChanges", &input.state_changes);
+        }
+        let is_own = |key: &str| form == Form::Program && key == "turnNumber";
+        for (key, value) in input.extra.iter().filter(|(key, _)| !is_own(key)) {
+            line.field(key, &value.to_line());
+        }
+        line.end()
+    }
+
+    /// An event with its id first.
+    fn event(&self, event: &Tree, id: &str, sequence: u64, input: &TurnInput, form: Form) -> Tree {
+        let mut line = Line::new();
+        line.string("eventId", id);
+        if form == Form::Program {
+            line.field("turnId", &self.turn.to_string());
+            line.field("sequence", &sequence.to_string());
+        }
+        let own = |key: &str| {
+            key == "eventId" || (form == Form::Program && matches!(key, "turnId" | "sequence"))
+        };
+        let fields: Vec<(String, Tree)> =
+            event.children().into_iter().filter(|(key, _)| !own(key)).collect();
+        for (key, value) in &fields {
+            line.field(key, &value.to_line());
+        }
+        if form == Form::Program {
+            let has = |key: &str| fields.iter().any(|(field, _)| field == key);
+            if !has("actor") {
+                line.string("actor", &input.actor);
+            }
+            if !has("timestamp") {
+                line.field("timestamp", &self.time.to_string());
+            }
+        }
+        let text = line.close();
+        Tree(everturn_value::tree::Node::Text(Slice::whole(text)))
+    }
+}
+
+/// An object that is written on one line, field by field.
+struct Line(String);
+
+impl Line {
+    fn new() -> Line {
+        Line("{".to_owned())
+    }
+
+    fn field(&mut self, key: &str, json: &str) {
+        if self.0.len() > 1 {
+            self.0.push(',');
+        }
+        self.0.push_str(&serde_json::to_string(key).unwrap_or_default());
+        self.0.push(':');
+        self.0.push_str(json);
+    }
+
+    fn string(&mut self, key: &str, text: &str) {
+        self.field(key, &serde_json::to_string(text).unwrap_or_default());
+    }
+
+    fn list(&mut self, key: &str, list: &[Tree]) {
+        let texts: Vec<String> = list.iter().map(Tree::to_line).collect();
+        self.field(key, &format!("[{}]", texts.join(",")));
+    }
+
+    fn close(mut self) -> String {
+        self.0.push('}');
+        self.0
+    }
+
+    fn end(self) -> String {
+        let mut line = self.close();
+        line.push('\n');
+        line
+    }
+}

@@ -1,0 +1,112 @@
+//! Turns that are taken back, by a turn that does the opposite.
+
+use jiff::Timestamp;
+
+use super::changes::{Change, Group};
+use super::error::GameError;
+use super::form::Form;
+use super::meta::tree;
+use super::state::State;
+use super::turn::{Turn, TurnInput};
+use super::writer::turns::Source;
+use super::writer::{Appended, GameWriter};
+use everturn_value::delta::DeltaError;
+use everturn_value::tree::Tree;
+
+impl GameWriter {
+    /// Takes back the last `count` turns: a new turn makes the state what it was before them.
+    ///
+    /// The log only grows, so an undo can be undone like any other turn.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use everturn_game::{GameWriter, NewSession, TurnInput};
+    /// use everturn_json::names::SessionId;
+    /// use everturn_store::{MemoryStore, Store};
+    ///
+    /// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    /// let now = "2026-01-01T10:00:00Z".parse()?;
+    /// let id = SessionId::parse("session-abc123")?;
+    /// let mut game = GameWriter::create(store, &NewSession::new(id), now)?;
+    /// let before = game.state().clone();
+    /// let turn = r#"{"actor": "player", "deltas": [
+    ///     {"scope": "player", "deltas": [{"op": "set", "path": "hp", "value": 3}]}]}"#;
+    /// game.append(&TurnInput::parse(turn)?, now)?;
+    /// assert_eq!(game.undo(1, now)?.turn, 2);
+    /// assert!(game.state().is_same(&before));
+    /// game.undo(1, now)?;
+    /// assert_eq!(game.state().player.text_at(&["hp"]).as_deref(), Some("3"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn undo(&mut self, count: u64, now: Timestamp) -> Result<Appended, GameError> {
+        let last = self.session.turn;
+        let turns = last.saturating_sub(self.session.first_turn()?);
+        if count == 0 {
+            return Err(GameError::input("to undo no turn changes nothing"));
+        }
+        if count > turns {
+            return Err(GameError::TooFar { asked: count, turns });
+        }
+        let target = last - count;
+        let mut input = TurnInput::new("system");
+        for group in self.way_back_to(target)? {
+            input = input.changing(group.scope, group.deltas);
+        }
+        let first = target + 1;
+        let text = match count {
+            1 => format!("Turn {last} is taken back."),
+            _ => format!("Turns {first} to {last} are taken back."),
+        };
+        input.events.push(tree(&serde_json::json!({"type": "undo", "description": text})));
+        input
+            .state_changes
+            .push(tree(&serde_json::json!({"type": "undo", "turns": [first, last]})));
+        let turn = self.turn_line(target)?;
+        let game_time = turn.as_ref().and_then(|turn| turn.raw.at(&["gameTime"]));
+        input.game_time = Some(game_time.unwrap_or_else(Tree::null));
+        if self.session.form == Form::Program {
+            input.scene = turn.and_then(|turn| turn.scene);
+        }
+        self.append_from(Source::Undo, &input, now)
+    }
+
+    /// The line of a turn; of several, the last.
+    fn turn_line(&self, turn: u64) -> Result<Option<Turn>, GameError> {
+        self.session.turns(turn, turn)?.last().transpose()
+    }
+
+    /// The changes that lead from the present state to that after `target`, as they must be made.
+    fn way_back_to(&self, target: u64) -> Result<Vec<Group>, GameError> {
+        let rows = self.session.changes(target + 1, self.session.turn)?;
+        let changes: Vec<Change> = rows.collect::<Result<_, _>>()?;
+        let mut state = self.state.clone();
+        let no_way = |reason: String| GameError::NoState { turn: target, reason };
+        let groups = take_back(&mut state, &changes)
+            .map_err(|(id, error)| no_way(format!("change {id} cannot be taken back: {error}")))?;
+        if !state.is_same(&self.session.state_at(target)?.state) {
+            return Err(no_way("the changes since then do not lead back to it".to_owned()));
+        }
+        Ok(groups)
+    }
+}
+
+/// Takes back all of `changes`, the last one first, and says how; fails with the one that cannot be.
+fn take_back<'c>(
+    state: &mut State,
+    changes: &'c [Change],
+) -> Result<Vec<Group>, (&'c str, DeltaError)> {
+    let mut groups: Vec<Group> = Vec::new();
+    for change in changes.iter().rev() {
+        let scope = change.group.scope;
+        for delta in change.group.deltas.iter().rev() {
+            let back = state.way_back(scope, delta).map_err(|error| (change.id.as_str(), error))?;
+            back.apply(state.get_mut(scope)).map_err(|error| (change.id.as_str(), error))?;
+            match groups.last_mut().filter(|group| group.scope == scope) {
+                Some(group) => group.deltas.push(back),
+                None => groups.push(Group { scope, deltas: vec![back] }),
+            }
+        }
+    }
+    Ok(groups)
+}

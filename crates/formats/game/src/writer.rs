@@ -1,0 +1,394 @@
+//! A session that is played: turns are appended, and what follows from them is kept up.
+
+mod create;
+pub(super) mod indexing;
+mod lost;
+mod scenes;
+pub(super) mod turns;
+pub(super) mod upkeep;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::changes::ChangeLine;
+use super::error::GameError;
+use super::form::Form;
+use super::indexes::Indexes;
+use super::log::{Piece, Rows};
+use super::meta::Meta;
+use super::names::{Log, Status};
+use super::scenes::{NewScene, SceneEnd};
+use super::session::{OfTurn, Session};
+use super::snapshot::Reason;
+use super::state::State;
+use super::turn::Turn;
+use everturn_json::finding::{Code, Finding};
+use everturn_json::names::{FilePath, SceneId, SessionId};
+use everturn_store::{Durability, Receipt, Step, Store, StoreError, Writer};
+use everturn_value::delta::{Delta, Path};
+use everturn_value::tree::{Kind, Tree};
+
+pub(crate) use turns::LONGEST_PAUSE;
+pub(crate) use upkeep::SNAPSHOT_TURNS;
+
+/// How many turns, and how many bytes, a file of a log takes before the next one is begun.
+pub(crate) const TURNS_PER_FILE: u64 = 100;
+pub(crate) const BYTES_PER_FILE: u64 = 1 << 20;
+
+/// A session in the hands of its one writer.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use everturn_game::{GameWriter, NewSession, Scope, TurnInput};
+/// use everturn_json::names::SessionId;
+/// use everturn_store::{MemoryStore, Store};
+///
+/// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+/// let now = "2026-01-01T10:00:00Z".parse()?;
+/// let id = SessionId::parse("session-abc123")?;
+/// let mut game = GameWriter::create(store, &NewSession::new(id), now)?;
+/// let turn = r#"{"actor": "player", "events": [{"type": "move", "description": "You go."}],
+///     "deltas": [{"scope": "world", "deltas": [{"op": "set", "path": "npcs.luna.trust", "value": 5}]}]}"#;
+/// let done = game.append(&TurnInput::parse(turn)?, now)?;
+/// assert_eq!(done.turn, 1);
+/// assert_eq!(game.state().world.text_at(&["npcs", "luna", "trust"]).as_deref(), Some("5"));
+/// game.close(now)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct GameWriter {
+    pub(super) session: Session,
+    pub(super) writer: Box<dyn Writer>,
+    pub(super) meta: Meta,
+    pub(super) state: State,
+    /// The turn that the state files show.
+    pub(super) state_turn: u64,
+    turns: Tape,
+    deltas: Tape,
+    /// When the last turn was, in milliseconds.
+    last_time: Option<i64>,
+    /// The time in the game.
+    game_time: Tree,
+    /// The indexes up to the last turn, once somebody has needed them.
+    indexes: Option<Indexes>,
+    findings: Vec<Finding>,
+}
+
+/// The file at the end of a log.
+#[derive(Debug, Clone, Copy)]
+struct Tape {
+    /// The first turn it is about.
+    first: u64,
+    bytes: u64,
+}
+
+/// What became of a turn.
+#[derive(Debug, Clone)]
+pub struct Appended {
+    /// The number that the turn got.
+    pub turn: u64,
+    /// The ids of its events.
+    pub events: Vec<String>,
+    /// The snapshot that followed, if one was due.
+    pub snapshot: Option<String>,
+    /// What was noticed on the way.
+    pub findings: Vec<Finding>,
+    /// Why states, snapshots or indexes could not be written although they were due. The turn is safe, and
+    /// they are tried again with the next one.
+    pub overdue: Option<GameError>,
+}
+
+/// Becomes the one writer of a session, whatever its status is or becomes.
+pub(crate) fn lock(store: &Arc<dyn Store>, id: &SessionId) -> Result<Box<dyn Writer>, StoreError> {
+    lock_with(store, id, &[])
+}
+
+/// As [`lock`], with other places that are to be written in the same commits.
+pub(crate) fn lock_with(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    others: &[FilePath],
+) -> Result<Box<dyn Writer>, StoreError> {
+    let own = Status::ALL.iter().map(|status| status.session(id));
+    let scopes: Vec<FilePath> = own.chain(others.iter().cloned()).collect();
+    store.lock(&scopes)
+}
+
+impl GameWriter {
+    /// Opens a session to play on. It must be active; [`resume`](super::resume) makes a paused one so.
+    pub fn open(store: Arc<dyn Store>, id: &SessionId) -> Result<GameWriter, GameError> {
+        let writer = lock(&store, id)?;
+        let session = Session::open(store, id)?;
+        if session.status != Status::Active {
+            let (id, status, wanted) = (id.clone(), session.status, "active");
+            return Err(GameError::Status { id, status, wanted });
+        }
+        GameWriter::with(session, writer)
+    }
+
+    /// Goes on with a session that is locked, whatever its status.
+    pub(crate) fn with(
+        mut session: Session,
+        writer: Box<dyn Writer>,
+    ) -> Result<GameWriter, GameError> {
+        let mut meta = session.writable_meta()?;
+        session.must_have_logs()?;
+        let logged = session.last_logged_turn()?;
+        let is_torn = session.form == Form::Documented && logged + 1 == session.turn;
+        if logged != session.turn && !is_torn {
+            let file = super::names::Document::Meta.in_dir(&session.dir);
+            let reason = format!(
+                "it says that turn {} was the last, but the log of turns ends with {logged}",
+                session.turn
+            );
+            return Err(GameError::damaged(&file, reason));
+        }
+        let moment = session.resume()?;
+        let is_doubtful =
+            |finding: &&Finding| matches!(finding.code, Code::MissingFile | Code::StateDiffers);
+        if let Some(finding) = moment.findings.iter().find(is_doubtful) {
+            return Err(GameError::damaged(&finding.file, &finding.message));
+        }
+        let (turns, deltas) = (tape(&session, Log::Turns)?, tape(&session, Log::Deltas)?);
+        let last = last_row(&session)?;
+        let told = last.as_ref().and_then(|turn| turn.raw.at(&["gameTime"]));
+        let game_time = told.unwrap_or_else(|| noted_game_time(&meta));
+        let state = match session.form {
+            Form::Documented => moment.state.unstamped(),
+            Form::Program => moment.state,
+        };
+        let stored = meta.number(&["stateFiles", "turnId"]).unwrap_or(session.turn);
+        match session.form {
+            // From the first turn on that is written now, the files show an earlier one.
+            Form::Documented => {
+                if meta.tree.at(&["stateFiles"]).is_none_or(|own| own.kind() != Kind::Object) {
+                    meta.put_tree(&["stateFiles"], Tree::object());
+                }
+                meta.put(&["stateFiles", "turnId"], &stored);
+                session.meta = Some(meta.clone());
+            }
+            Form::Program => {
+                meta.put(&["current", "sceneId"], &last.and_then(|turn| turn.scene));
+            }
+        }
+        let mut game = GameWriter {
+            state_turn: stored,
+            state,
+            last_time: meta
+                .number(&["stats", "lastTurnTime"])
+                .and_then(|time| i64::try_from(time).ok()),
+            game_time,
+            turns,
+            deltas,
+            meta,
+            writer,
+            session,
+            indexes: None,
+            findings: moment.findings,
+        };
+        if is_torn {
+            game.tell_lost()?;
+        }
+        Ok(game)
+    }
+
+    /// The session's id.
+    #[must_use]
+    pub fn id(&self) -> &SessionId {
+        &self.session.id
+    }
+
+    /// The session as readers see it.
+    #[must_use]
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The last turn.
+    #[must_use]
+    pub fn turn(&self) -> u64 {
+        self.session.turn
+    }
+
+    /// The state after the last turn.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// What was noticed when the session was opened.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// Begins a scene; one that is still going on ends first.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use everturn_game::{GameWriter, NewScene, NewSession, SceneEnd};
+    /// use everturn_json::names::SessionId;
+    /// use everturn_store::{MemoryStore, Store};
+    ///
+    /// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    /// let now = "2026-01-01T10:00:00Z".parse()?;
+    /// let id = SessionId::parse("session-abc123")?;
+    /// let mut game = GameWriter::create(store, &NewSession::new(id), now)?;
+    /// let (scene, begun) = game.start_scene(&NewScene::new("exploration"), now)?;
+    /// assert_eq!((scene.as_str(), begun.turn), ("scene-001", 1));
+    /// assert_eq!(game.end_scene(&SceneEnd::default(), now)?.turn, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn start_scene(
+        &mut self,
+        scene: &NewScene,
+        now: Timestamp,
+    ) -> Result<(SceneId, Appended), GameError> {
+        let id = match &scene.id {
+            Some(id) => id.clone(),
+            None => self.next_scene_id(now)?,
+        };
+        self.must_be_new(&id)?;
+        // Nothing but the disk can keep the new one from beginning now.
+        if self.active_scene().is_some() {
+            self.end_scene(&SceneEnd::default(), now)?;
+        }
+        let session = self.session.id.as_str().to_owned();
+        let document = scene.document(&id, &session, self.turn() + 1, &self.game_time);
+        let mut turn = scene.turn(&id, document);
+        if let Some(started) = &scene.started {
+            turn.game_time = Some(started.clone());
+        }
+        Ok((id, self.append(&turn, now)?))
+    }
+
+    /// Ends the scene that is going on.
+    pub fn end_scene(&mut self, end: &SceneEnd, now: Timestamp) -> Result<Appended, GameError> {
+        let Some(mut scene) = self.active_scene() else {
+            return Err(GameError::input("there is no scene that could end"));
+        };
+        if let Some(id) = self.scene_id().filter(|_| scene.at(&["sceneId"]).is_none()) {
+            // The program does not keep it in the scene.
+            let own = Delta::set(Path::array(["sceneId"]), super::meta::tree(&id));
+            drop(own.apply(&mut scene));
+        }
+        let mut turn = end.turn(&scene, self.turn() + 1, &self.game_time);
+        if let Some(ended) = &end.ended {
+            turn.game_time = Some(ended.clone());
+        }
+        self.append(&turn, now)
+    }
+
+    /// The scene that is going on.
+    fn active_scene(&self) -> Option<Tree> {
+        let scene = self.state.scene_in(self.session.form);
+        let status = scene.string_at(&["status"]);
+        let is_active = match (status.as_deref(), self.session.form) {
+            (status, Form::Documented) => status == Some("active"),
+            (status, Form::Program) => {
+                scene.kind() == Kind::Object && status.is_none_or(|status| status == "active")
+            }
+        };
+        is_active.then_some(scene)
+    }
+
+    /// The id of the scene that came last.
+    pub(crate) fn scene_id(&self) -> Option<String> {
+        let scene = self.state.scene_in(self.session.form);
+        let own = scene.string_at(&["sceneId"]);
+        match self.session.form {
+            Form::Documented => own,
+            Form::Program => own.or_else(|| self.meta.text(&["current", "sceneId"])),
+        }
+    }
+
+    fn next_scene_id(&self, now: Timestamp) -> Result<SceneId, GameError> {
+        if self.session.form == Form::Program {
+            // There the time tells them apart.
+            let mut ids = (now.as_millisecond()..).map(|time| format!("scene-{time}"));
+            let free = ids.find(|id| self.scene_id().as_ref() != Some(id));
+            return Ok(SceneId::parse(&free.unwrap_or_default())?);
+        }
+        let mut count = self.meta.number(&["stats", "totalScenes"]).unwrap_or(0);
+        loop {
+            count += 1;
+            let id = SceneId::parse(&super::names::scene_name(count))?;
+            let place = super::names::scene_path(&self.session.dir, &id)?;
+            if self.session.store.stat(&place)?.is_none() {
+                return Ok(id);
+            }
+        }
+    }
+
+    /// Takes a snapshot now.
+    pub fn snapshot(&mut self, now: Timestamp) -> Result<String, GameError> {
+        self.take_snapshot(&Reason::Manual, false, now)
+    }
+
+    /// Writes what is due and gives the session back.
+    pub fn close(mut self, now: Timestamp) -> Result<(), GameError> {
+        self.write_all(now)?;
+        Ok(self.writer.release()?)
+    }
+
+    /// Gives the session back as it is: the changes since the states were written are applied by whoever
+    /// opens it next.
+    pub fn release(self) -> Result<(), GameError> {
+        Ok(self.writer.release()?)
+    }
+
+    pub(super) fn commit(&self, steps: Vec<Step>) -> Result<Receipt, StoreError> {
+        self.writer.commit(steps, Durability::Synced)
+    }
+}
+
+/// The row of the last turn, if it is there.
+fn last_row(session: &Session) -> Result<Option<Turn>, GameError> {
+    let (first, last) = match session.form {
+        Form::Documented => (session.turn, session.turn),
+        // Numbers may have started again.
+        Form::Program => {
+            (session.turn.saturating_sub(1) / TURNS_PER_FILE * TURNS_PER_FILE + 1, u64::MAX - 1)
+        }
+    };
+    session.turns(first, last)?.last().transpose()
+}
+
+/// The time in the game as far as the metadata tell it.
+fn noted_game_time(meta: &Meta) -> Tree {
+    let noted = |key: &str| meta.tree.at(&["current", key]).unwrap_or_else(Tree::null);
+    let (day, time) = (noted("gameDay"), noted("gameTimeOfDay"));
+    if day.is_null() && time.is_null() {
+        return Tree::null();
+    }
+    let text = format!("{{\"day\":{},\"timeOfDay\":{}}}", day.to_line(), time.to_line());
+    Tree::parse(text).unwrap_or_else(|_| Tree::null())
+}
+
+/// The end of a log as the files have it.
+fn tape(session: &Session, log: Log) -> Result<Tape, GameError> {
+    let files = session.files()?;
+    let last = files.log(log).last().filter(|(file, _)| file.last.is_none());
+    let bytes = match last {
+        Some((_, path)) => session.store.stat(path)?.map_or(0, |stat| stat.len),
+        None => 0,
+    };
+    if let Some(first) = last.and_then(|(file, _)| file.first) {
+        return Ok(Tape { first, bytes });
+    }
+    // While a file has no lines, its first turn moves on as if it were renamed each time it would be full.
+    let mut begun = None;
+    if let Some((_, path)) = last {
+        for piece in Rows::open(&session.store, path, 0..u64::MAX, ChangeLine::parse)? {
+            if let Piece::Row(change, _) = piece? {
+                begun = Some(change.of_turn());
+                break;
+            }
+        }
+    }
+    let first = files.last_closed(log).max(session.first_turn()?) + 1;
+    let passed = begun.unwrap_or(session.turn + 1).saturating_sub(first);
+    Ok(Tape { first: first + passed / TURNS_PER_FILE * TURNS_PER_FILE, bytes })
+}

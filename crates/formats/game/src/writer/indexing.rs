@@ -1,0 +1,205 @@
+//! The indexes kept up with the turns, or made anew from the logs.
+
+use super::GameWriter;
+use super::turns::replace;
+use crate::changes::Change;
+use crate::error::GameError;
+use crate::indexes::{EventFacts, GroupFacts, IndexKind, Indexes, TurnFacts};
+use crate::names::{Log, LogFile, below};
+use crate::scenes::{begun, is_start};
+use crate::session::Session;
+use crate::state::Scope;
+use crate::turn::Event;
+use everturn_json::names::FilePath;
+use everturn_store::{Step, StoreError};
+use everturn_value::delta::{Delta, Op};
+use everturn_value::tree::Tree;
+
+/// Where the indexes of a session are.
+pub(crate) fn index_path(session: &FilePath, kind: IndexKind) -> FilePath {
+    below(session, &["indexes", kind.file_name()])
+}
+
+/// The name of a file without its directory.
+fn name(path: &FilePath) -> String {
+    path.name().map(|name| name.to_string()).unwrap_or_default()
+}
+
+/// A turn with its changes, and where its line is.
+pub(crate) struct Indexed<'a> {
+    pub(crate) turn: u64,
+    /// The name of the file, the line in it counted from 0, and where that starts.
+    pub(crate) place: (&'a str, u64, u64),
+    pub(crate) events: &'a [Event],
+    /// The changes, each with the name of its file.
+    pub(crate) changes: &'a [(&'a Change, &'a str)],
+    pub(crate) scene: Option<&'a str>,
+}
+
+/// Adds what a turn and its changes have brought; it may begin or end a scene.
+pub(crate) fn add_turn(indexes: &mut Indexes, row: &Indexed<'_>) {
+    let facts: Vec<EventFacts<'_>> = row
+        .events
+        .iter()
+        .map(|event| EventFacts {
+            id: &event.id,
+            kind: &event.kind,
+            summary: &event.description,
+            significant: event.is_significant(),
+        })
+        .collect();
+    let (turn, (file, line, offset)) = (row.turn, row.place);
+    indexes.add_turn(&TurnFacts { turn, file, line, offset, events: &facts });
+    for (change, file) in row.changes {
+        let ops: Vec<&str> = change.group.deltas.iter().map(|delta| delta.op.as_str()).collect();
+        let scope = change.group.scope.as_str();
+        indexes.add_group(&GroupFacts { turn: change.turn, file, scope, ops: &ops });
+    }
+    let scene = row.changes.iter().rev().find_map(|(change, _)| begun(change));
+    if row.changes.iter().any(|(change, _)| ends_scene(change)) {
+        match (scene, row.scene) {
+            // The turn belongs to the scene that it begins, and the one before it is over.
+            (Some(_), _) => indexes.end_newest_scene(turn),
+            (None, Some(scene)) => indexes.end_scene(scene, turn),
+            (None, None) => {}
+        }
+    }
+    if let Some(scene) = scene {
+        let text = |path: &[&str]| scene.string_at(path).unwrap_or_default();
+        let place = text(&["location", "id"]);
+        indexes.start_scene(&text(&["sceneId"]), &text(&["type"]), turn, &place);
+    } else if row.events.iter().any(is_start) {
+        indexes.start_scene(row.scene.unwrap_or_default(), "", turn, "");
+    }
+}
+
+/// Whether a change says that the scene is over.
+pub(super) fn ends_scene(change: &Change) -> bool {
+    let ends = |delta: &Delta| {
+        let is_status = matches!(delta.path.segments(), [key] if &**key == "status");
+        let value = delta.value.as_ref().map(Tree::to_line);
+        delta.op == Op::Set && is_status && value.as_deref() == Some("\"completed\"")
+    };
+    change.group.scope == Scope::Scene && change.group.deltas.iter().any(ends)
+}
+
+/// Reads the indexes of a session, as far as they go; nothing if they are missing or of no use.
+pub(crate) fn load(session: &Session) -> Result<Option<Indexes>, StoreError> {
+    let mut texts: [Vec<u8>; 4] = Default::default();
+    for (kind, text) in IndexKind::ALL.into_iter().zip(&mut texts) {
+        match session.store.read(&index_path(&session.dir, kind), 0..u64::MAX) {
+            Ok(bytes) => *text = bytes,
+            Err(StoreError::Missing { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Indexes::parse(session.id.as_str(), &texts).ok())
+}
+
+/// Adds what the logs say about the turns after those that are indexed.
+pub(crate) fn catch_up(session: &Session, indexes: &mut Indexes) -> Result<(), GameError> {
+    let first = indexes.through() + 1;
+    let mut changes = session.changes(first, session.turn)?;
+    let mut next = changes.next_line().transpose()?;
+    let mut turns = session.turns(first, session.turn)?;
+    while let Some(row) = turns.next_line() {
+        let (turn, path, line) = row?;
+        let mut made = Vec::new();
+        while let Some((change, path, _)) = next.take_if(|(change, ..)| change.turn <= turn.turn) {
+            made.push((change, name(&path)));
+            next = changes.next_line().transpose()?;
+        }
+        let made: Vec<_> = made.iter().map(|(change, file)| (change, file.as_str())).collect();
+        let row = Indexed {
+            turn: turn.turn,
+            place: (&name(&path), line.line.saturating_sub(1), line.offset),
+            events: &turn.events(),
+            changes: &made,
+            scene: turn.scene.as_deref(),
+        };
+        add_turn(indexes, &row);
+    }
+    Ok(())
+}
+
+/// The indexes made anew, from the logs and the names of the snapshots.
+pub(crate) fn rebuild(session: &Session) -> Result<Indexes, GameError> {
+    let mut indexes = Indexes::new(session.id.as_str());
+    catch_up(session, &mut indexes)?;
+    add_snapshots(session, &mut indexes, None)?;
+    Ok(indexes)
+}
+
+/// Adds the snapshots after the last one that is listed.
+fn add_snapshots(
+    session: &Session,
+    indexes: &mut Indexes,
+    known: Option<u64>,
+) -> Result<(), GameError> {
+    let snapshots = &session.files()?.snapshots;
+    for (file, _) in snapshots.iter().filter(|(file, _)| Some(file.turn) > known) {
+        indexes.add_snapshot(&file.id(), file.turn, &file.render());
+    }
+    Ok(())
+}
+
+impl GameWriter {
+    /// The indexes up to the last turn, read or made anew if they are not at hand.
+    pub(crate) fn indexes(&mut self) -> Result<&mut Indexes, GameError> {
+        let indexes = match self.indexes.take() {
+            Some(indexes) => indexes,
+            None => self.read_indexes()?,
+        };
+        Ok(self.indexes.insert(indexes))
+    }
+
+    /// The same, as files.
+    pub(crate) fn index_steps(&mut self) -> Result<Vec<Step>, GameError> {
+        let texts = self.indexes()?.texts();
+        let dir = &self.session.dir;
+        let step =
+            |(kind, text): (IndexKind, String)| replace(index_path(dir, kind), text.into_bytes());
+        Ok(texts.into_iter().map(step).collect())
+    }
+
+    fn read_indexes(&self) -> Result<Indexes, GameError> {
+        // Names that have changed since the indexes were written are not worth following.
+        let begun = self.turns.first.max(self.deltas.first);
+        match load(&self.session)? {
+            Some(mut indexes)
+                if indexes.through() + 1 >= begun && indexes.through() <= self.turn() =>
+            {
+                catch_up(&self.session, &mut indexes)?;
+                let known = indexes.last_snapshot();
+                add_snapshots(&self.session, &mut indexes, known)?;
+                Ok(indexes)
+            }
+            _ => rebuild(&self.session),
+        }
+    }
+
+    /// Takes note of a turn that was stored, if the indexes are at hand.
+    pub(super) fn index_turn(
+        &mut self,
+        turn: u64,
+        offset: u64,
+        firsts: (u64, u64),
+        events: &[Event],
+        changes: &[Change],
+        scene: Option<&str>,
+    ) {
+        let Some(indexes) = &mut self.indexes else { return };
+        let (turns, deltas) = firsts;
+        let file = LogFile::current(Log::Turns, turns).render(Log::Turns);
+        let delta_file = LogFile::current(Log::Deltas, deltas).render(Log::Deltas);
+        let changes: Vec<_> = changes.iter().map(|change| (change, delta_file.as_str())).collect();
+        let place = (file.as_str(), turn - turns, offset);
+        add_turn(indexes, &Indexed { turn, place, events, changes: &changes, scene });
+        if self.turns.first > turns {
+            indexes.rename_turns(&file, &LogFile::closed(turns, turn).render(Log::Turns));
+        }
+        if self.deltas.first > deltas {
+            indexes.rename_deltas(&delta_file, &LogFile::closed(deltas, turn).render(Log::Deltas));
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What turns say about scenes, made true: a turn that says that a scene begins or ends has the changes for it.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+
+use super::GameWriter;
+use crate::error::GameError;
+use crate::form::Form;
+use crate::names::{scene_file, scene_path};
+use crate::scenes::{END, NewScene, START, SceneEnd};
+use crate::state::Scope;
+use crate::turn::{Event, TurnInput};
+use everturn_json::names::SceneId;
+use everturn_value::delta::{Delta, Path};
+use everturn_value::tree::Tree;
+
+/// The id of a scene, if it has one.
+pub(super) fn id_of(scene: &Tree) -> Option<String> {
+    scene.string_at(&["sceneId"])
+}
+
+/// What a turn says of a scene that begins or ends.
+struct Told {
+    /// Its id, if the turn tells it.
+    id: Option<SceneId>,
+    /// The event that says so, counted from 1.
+    event: Option<usize>,
+    description: String,
+}
+
+/// What the events and state changes of a turn say about a beginning or an end.
+fn told(input: &TurnInput, kind: &str) -> Result<Option<Told>, GameError> {
+    let is_it = |tree: &&Tree| tree.string_at(&["type"]).as_deref() == Some(kind);
+    let event = input.events.iter().position(|event| is_it(&event));
+    let stated = input.state_changes.iter().find(is_it);
+    let happened = event.and_then(|at| input.events.get(at));
+    if happened.is_none() && stated.is_none() {
+        return Ok(None);
+    }
+    let id = stated.into_iter().chain(happened).find_map(|tree| tree.at(&["sceneId"]));
+    let id = match id.filter(|id| !id.is_null()) {
+        None => None,
+        Some(id) => {
+            let text = id.string_at::<&str>(&[]);
+            let wrong = || GameError::input(format!("{kind}: sceneId is {}", id.kind()));
+            Some(SceneId::parse(&text.ok_or_else(wrong)?)?)
+        }
+    };
+    let description = happened.map(Event::of).map(|event| event.description).unwrap_or_default();
+    Ok(Some(Told { id, event: event.map(|at| at + 1), description }))
+}
+
+/// Whether a turn changes a field of the scene, or all of it.
+fn changes_scene(input: &TurnInput, key: &str) -> bool {
+    let scenes = input.groups.iter().filter(|given| given.group.scope == Scope::Scene);
+    let mut deltas = scenes.flat_map(|given| &given.group.deltas);
+    deltas.any(|delta| delta.path.segments().first().is_none_or(|first| &**first == key))
+}
+
+fn changing(input: TurnInput, event: Option<usize>, deltas: Vec<Delta>) -> TurnInput {
+    let mut input = input.changing(Scope::Scene, deltas);
+    if let Some(last) = input.groups.last_mut() {
+        last.event = event;
+    }
+    input
+}
+
+impl GameWriter {
+    /// The turn with the changes that it says were made to the scene, unless it has them itself: of a scene that
+    /// ends, and of one that begins, before which the one that goes on ends.
+    pub(super) fn with_scenes<'i>(
+        &self,
+        input: &'i TurnInput,
+        now: Timestamp,
+    ) -> Result<Cow<'i, TurnInput>, GameError> {
+        if self.session.form == Form::Program {
+            return Ok(Cow::Borrowed(input));
+        }
+        let own = input.scene.as_deref().map(SceneId::parse).transpose()?;
+        if let Some(id) = &own {
+            scene_file(id)?;
+        }
+        let (start, end) = (told(input, START)?, told(input, END)?);
+        let start = start.filter(|_| !changes_scene(input, "sceneId"));
+        let goes_on = self.active_scene().filter(|_| !changes_scene(input, "status"));
+        let over = goes_on.filter(|scene| {
+            let is_it = |id: &SceneId| id_of(scene).as_deref() == Some(id.as_str());
+            start.is_some() || end.as_ref().is_some_and(|end| end.id.as_ref().is_none_or(is_it))
+        });
+        if start.is_none() && over.is_none() {
+            return Ok(Cow::Borrowed(input));
+        }
+        let (turn, mut input) = (self.turn() + 1, input.clone());
+        let time = input.game_time.clone().unwrap_or_else(|| self.game_time.clone());
+        if let Some(scene) = over {
+            let event = end.as_ref().or(start.as_ref()).and_then(|told| told.event);
+            let description = end.map(|end| end.description).unwrap_or_default();
+            let end = SceneEnd { description, ..SceneEnd::default() };
+            input = changing(input, event, end.deltas(&scene, turn, &time));
+        }
+        if let Some(start) = start {
+            let id = match start.id.or(own) {
+                Some(id) => id,
+                None => self.next_scene_id(now)?,
+            };
+            self.must_be_new(&id)?;
+            let session = self.session.id.as_str();
+            let document = NewScene::new("exploration").document(&id, session, turn, &time);
+            input = changing(input, start.event, vec![Delta::set(Path::root(), document)]);
+        }
+        Ok(Cow::Owned(input))
+    }
+
+    /// Fails if there is a scene of that name already.
+    pub(super) fn must_be_new(&self, id: &SceneId) -> Result<(), GameError> {
+        let is_current = self.scene_id().as_deref() == Some(id.as_str());
+        if is_current || self.has_scene(id)? {
+            return Err(GameError::input(format!("there is a scene {id} already")));
+        }
+        Ok(())
+    }
+
+    pub(super) fn has_scene(&self, id: &SceneId) -> Result<bool, GameError> {
+        let place = scene_path(&self.session.dir, id)?;
+        Ok(self.session.store.stat(&place)?.is_some())
+    }
+
+    /// A turn belongs to a scene that there is: the one that goes on, one before it, or one that the turn begins.
+    pub(super) fn check_scene_of(
+        &self,
+        input: &TurnInput,
+        before: Option<&str>,
+    ) -> Result<(), GameError> {
+        let Some(id) = input.scene.as_deref().filter(|_| self.session.form == Form::Documented)
+        else {
+            return Ok(());
+        };
+        let known = before == Some(id)
+            || id_of(&self.state.scene).as_deref() == Some(id)
+            || self.meta.text(&["current", "sceneId"]).as_deref() == Some(id)
+            || self.has_scene(&SceneId::parse(id)?)?;
+        if known {
+            return Ok(());
+        }
+        Err(GameError::input(format!(
+            "there is no scene {id}: `everturn scene start --id {id}` begins it, and so does a turn with an event \
+             {START:?}"
+        )))
+    }
+}

@@ -1,0 +1,526 @@
+//! One turn: from what is given to one commit.
+
+use jiff::Timestamp;
+
+use super::indexing::ends_scene;
+use super::scenes::id_of;
+use super::upkeep::write_states;
+use super::{Appended, BYTES_PER_FILE, GameWriter, TURNS_PER_FILE, Tape};
+use crate::changes::{Change, Group};
+use crate::error::GameError;
+use crate::form::Form;
+use crate::meta::stamp;
+use crate::names::{Document, Log, LogFile, scene_file, scene_path, short};
+use crate::scenes::{begun, is_start};
+use crate::state::{STAMP, Scope, State, unstamped};
+use crate::turn::{Event, TurnInput, TurnLine};
+use everturn_json::finding::Finding;
+use everturn_json::names::{FilePath, SceneId};
+use everturn_store::{At, Expect, Secrecy, Step};
+use everturn_value::delta::{Delta, DeltaError, Op, Path};
+use everturn_value::document::Style;
+use everturn_value::tree::{Kind, Tree};
+
+/// Gaps between turns that count as time played, in milliseconds.
+pub(crate) const LONGEST_PAUSE: i64 = 30 * 60 * 1000;
+
+/// Where a turn comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Somebody has given it.
+    Given,
+    /// It takes back others, and may bring back a scene.
+    Undo,
+}
+
+/// A turn that was looked at, and whose changes are applied.
+struct Draft {
+    turn: u64,
+    time: i64,
+    /// The ids of its events.
+    events: Vec<String>,
+    changes: Vec<Change>,
+    /// The scenes that it leaves, as they are then.
+    left: Vec<Tree>,
+    /// Whether another scene is there than before.
+    moved: bool,
+}
+
+impl GameWriter {
+    /// Stores a turn: all of it or, if anything is wrong with it, nothing.
+    ///
+    /// A turn that says that a scene begins or ends gets the changes for it, unless it has them itself.
+    pub fn append(&mut self, input: &TurnInput, now: Timestamp) -> Result<Appended, GameError> {
+        let input = self.with_scenes(input, now)?;
+        self.append_from(Source::Given, &input, now)
+    }
+
+    pub(crate) fn append_from(
+        &mut self,
+        source: Source,
+        input: &TurnInput,
+        now: Timestamp,
+    ) -> Result<Appended, GameError> {
+        let draft = self.draft(source, input, now)?;
+        let before = (self.meta.clone(), self.turns, self.deltas);
+        match self.store_turn(input, &draft, now) {
+            Ok((offset, findings)) => {
+                let Draft { turn, time, events, changes, .. } = draft;
+                let rotated = self.turns.first > turn || self.deltas.first > turn;
+                self.session.turn = turn;
+                if draft.moved {
+                    self.state_turn = turn;
+                    self.session.meta = Some(self.meta.clone());
+                }
+                self.last_time = Some(time);
+                if let Some(time) = &input.game_time {
+                    self.game_time = time.clone();
+                }
+                let mut appended =
+                    Appended { turn, events, snapshot: None, findings, overdue: None };
+                let named =
+                    |(event, id): (&Tree, &String)| Event { id: id.clone(), ..Event::of(event) };
+                let happened: Vec<Event> =
+                    input.events.iter().zip(&appended.events).map(named).collect();
+                let firsts = (before.1.first, before.2.first);
+                let scene = self.meta.text(&["current", "sceneId"]);
+                self.index_turn(turn, offset, firsts, &happened, &changes, scene.as_deref());
+                let scene_ended = changes.iter().any(ends_scene);
+                match self.keep_up(&happened, scene_ended, rotated, now) {
+                    Ok(snapshot) => appended.snapshot = snapshot,
+                    Err(error) => appended.overdue = Some(error),
+                }
+                Ok(appended)
+            }
+            Err(error) => {
+                (self.meta, self.turns, self.deltas) = before;
+                self.take_back(&draft.changes)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Looks at a turn and applies its changes; if anything is wrong with it, nothing is changed.
+    fn draft(
+        &mut self,
+        source: Source,
+        input: &TurnInput,
+        now: Timestamp,
+    ) -> Result<Draft, GameError> {
+        let turn = self.session.turn + 1;
+        let mut given = input.groups.iter().filter_map(|group| group.turn).chain(input.turn);
+        if let Some(given) = given.find(|given| *given != turn) {
+            return Err(GameError::input(format!("the next turn is {turn}, not {given}")));
+        }
+        let events = self.event_ids(input, turn)?;
+        let time = input.time.unwrap_or_else(|| now.as_millisecond());
+        let mut changes = self.changes(input, turn, time, &events)?;
+        let before = id_of(&self.state.scene);
+        let left = self.apply(&mut changes)?;
+        let after = id_of(&self.state.scene);
+        let moved = before != after;
+        if let Err(error) = self.check_scenes(source, input, before.as_deref(), &changes) {
+            self.take_back(&changes)?;
+            return Err(error);
+        }
+        Ok(Draft { turn, time, events, changes, left, moved })
+    }
+
+    /// The ids of the turn's events; ids that were given must be the same.
+    fn event_ids(&self, input: &TurnInput, turn: u64) -> Result<Vec<String>, GameError> {
+        let session = self.short_id();
+        let mut ids = Vec::new();
+        for (number, event) in (1..).zip(&input.events) {
+            let id = format!("{session}-{turn}-{number}");
+            let given = event.at(&["eventId"]).filter(|given| !given.is_null());
+            let wrong = |given: &Tree| given.string_at::<&str>(&[]).as_ref() != Some(&id);
+            if let Some(given) = given.filter(wrong) {
+                let given = given.to_line();
+                return Err(GameError::input(format!("event {number} is {id}, not {given}")));
+            }
+            ids.push(id);
+        }
+        Ok(ids)
+    }
+
+    /// How the session's id appears in the ids of its events and changes.
+    fn short_id(&self) -> String {
+        match self.session.form {
+            Form::Documented => short(self.session.id.as_str()).to_owned(),
+            Form::Program => self.session.id.as_str().to_owned(),
+        }
+    }
+
+    /// The turn's changes, with their ids; ids that were given must be the same.
+    fn changes(
+        &self,
+        input: &TurnInput,
+        turn: u64,
+        time: i64,
+        events: &[String],
+    ) -> Result<Vec<Change>, GameError> {
+        let session = self.short_id();
+        let mut changes = Vec::new();
+        let mut sequence = 1;
+        for given in input.groups.iter().filter(|given| !given.group.deltas.is_empty()) {
+            let id = match self.session.form {
+                Form::Documented => format!("delta-{session}-{turn}-{sequence}"),
+                Form::Program => format!("{session}-{turn}-{sequence}"),
+            };
+            sequence += match self.session.form {
+                Form::Documented => 1,
+                Form::Program => given.group.deltas.len(),
+            };
+            if let Some(wrong) = given.id.as_ref().filter(|given| **given != id) {
+                return Err(GameError::input(format!("the change is {id}, not {wrong:?}")));
+            }
+            let event = match (&given.event_id, given.event) {
+                (Some(event), _) if events.contains(event) => Some(event.clone()),
+                (Some(event), _) => {
+                    return Err(GameError::input(format!("{id}: the turn has no event {event:?}")));
+                }
+                (None, Some(number)) => {
+                    let event = number.checked_sub(1).and_then(|at| events.get(at)).cloned();
+                    let missing =
+                        || GameError::input(format!("{id}: the turn has no event {number}"));
+                    Some(event.ok_or_else(missing)?)
+                }
+                (None, None) => events.first().cloned(),
+            };
+            let (group, extra) = (self.placed(&given.group), given.extra.clone());
+            let time = Some(given.time.unwrap_or(time));
+            changes.push(Change { id, turn, event, time, group, extra });
+        }
+        self.check_changes(&changes)?;
+        Ok(changes)
+    }
+
+    /// Changes that cannot be made whatever the state is.
+    fn check_changes(&self, changes: &[Change]) -> Result<(), GameError> {
+        let groups = changes.iter().map(|change| &change.group);
+        let deltas = groups.flat_map(|group| group.deltas.iter().map(|delta| (group.scope, delta)));
+        for (number, (scope, delta)) in (1..).zip(deltas) {
+            if self.session.form == Form::Documented {
+                if scope == Scope::Npcs {
+                    let scopes = "there are world, player and scene";
+                    return Err(GameError::input(format!(
+                        "{scope} is no scope of this session; {scopes}"
+                    )));
+                }
+                let first = delta.path.segments().first();
+                if scope != Scope::Scene && first.is_some_and(|first| &**first == STAMP) {
+                    return Err(GameError::input(format!(
+                        "change {number} of scope {scope}: {STAMP} says when the file was written, and is not \
+                         part of the state"
+                    )));
+                }
+            }
+            let left = match delta.op {
+                Op::Set => delta.value.as_ref().map(Tree::kind),
+                _ => Some(Kind::Null),
+            };
+            let left = left.filter(|left| *left != Kind::Object);
+            if let Some(found) = left.filter(|_| scope != Scope::Scene)
+                && matches!(delta.op, Op::Set | Op::Delete)
+                && delta.path.segments().is_empty()
+            {
+                let (path, at, wanted) = (Path::root(), Path::root(), "an object");
+                let source = DeltaError::Kind { op: delta.op, path, at, found, wanted };
+                return Err(GameError::Change { number, scope: scope.to_string(), source });
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a group belongs in this form: the program keeps its scene inside the world, and in the documented
+    /// form the time at which a file was written is not part of the state.
+    fn placed(&self, group: &Group) -> Group {
+        let place = |delta: &Delta| match (self.session.form, group.scope) {
+            (Form::Program, Scope::Scene) => {
+                let segments = delta.path.segments().iter().cloned();
+                let path = Path::array(std::iter::once(Box::from("currentScene")).chain(segments));
+                Delta { path, ..delta.clone() }
+            }
+            (Form::Documented, Scope::World | Scope::Player)
+                if delta.path.segments().is_empty() =>
+            {
+                Delta { value: delta.value.as_ref().map(unstamped), ..delta.clone() }
+            }
+            _ => delta.clone(),
+        };
+        let scope = match (self.session.form, group.scope) {
+            (Form::Program, Scope::Scene) => Scope::World,
+            (_, scope) => scope,
+        };
+        Group { scope, deltas: group.deltas.iter().map(place).collect() }
+    }
+
+    /// Applies all changes to the state, or none; returns the scenes that are left, as they are then.
+    fn apply(&mut self, changes: &mut [Change]) -> Result<Vec<Tree>, GameError> {
+        let mut number = 1;
+        let mut left = Vec::new();
+        for at in 0..changes.len() {
+            let (done, rest) = changes.split_at_mut(at);
+            let Some(change) = rest.first_mut() else { break };
+            let scene = self.state.scene.clone();
+            if let Err((place, source)) = self.state.apply(&mut change.group) {
+                let scope = change.group.scope.to_string();
+                self.take_back(done)?;
+                return Err(GameError::Change { number: number + place, scope, source });
+            }
+            if !scene.is_null() && id_of(&scene) != id_of(&self.state.scene) {
+                left.push(scene);
+            }
+            number += change.group.deltas.len();
+        }
+        Ok(left)
+    }
+
+    /// Whether the scene can be kept, and the turn belongs to one that there is.
+    fn check_scenes(
+        &self,
+        source: Source,
+        input: &TurnInput,
+        before: Option<&str>,
+        changes: &[Change],
+    ) -> Result<(), GameError> {
+        if touches(changes, Scope::Scene, "sceneId", 1) {
+            self.check_scene()?;
+        }
+        let now = id_of(&self.state.scene).filter(|now| Some(now.as_str()) != before);
+        if let Some(now) = now.filter(|_| source == Source::Given)
+            && self.has_scene(&SceneId::parse(&now)?)?
+        {
+            return Err(GameError::input(format!("there is a scene {now} already")));
+        }
+        self.check_scene_of(input, before)
+    }
+
+    /// A scene is kept in a file of its own, which its id must name.
+    fn check_scene(&self) -> Result<(), GameError> {
+        let scene = &self.state.scene;
+        if scene.is_null() {
+            return Ok(());
+        }
+        let id = scene.string_at(&["sceneId"]);
+        let id =
+            id.ok_or_else(|| GameError::input("a scene needs a sceneId, which is a string"))?;
+        scene_file(&SceneId::parse(&id)?)?;
+        Ok(())
+    }
+
+    fn take_back(&mut self, changes: &[Change]) -> Result<(), GameError> {
+        for change in changes.iter().rev() {
+            let back = self.state.take_back(&change.group);
+            back.map_err(|source| GameError::Change {
+                number: 1,
+                scope: change.group.scope.to_string(),
+                source,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Commits the lines of the turn, and what must go with them.
+    fn store_turn(
+        &mut self,
+        input: &TurnInput,
+        draft: &Draft,
+        now: Timestamp,
+    ) -> Result<(u64, Vec<Finding>), GameError> {
+        let Draft { turn, time, events, changes, .. } = draft;
+        let (turn, time) = (*turn, *time);
+        let scene = input.scene.clone().or_else(|| self.scene_after(changes));
+        let game_time = input.game_time.as_ref().unwrap_or(&self.game_time);
+        let line = TurnLine {
+            turn,
+            scene: scene.as_deref(),
+            time,
+            game_time: (!game_time.is_null()).then_some(game_time),
+            events,
+        };
+        let turn_line = line.write(input, self.session.form);
+        let mut delta_lines = String::new();
+        let cause = input.events.first().map(Event::of).map(|event| event.kind).unwrap_or_default();
+        for change in changes {
+            change.write(self.session.form, &cause, &mut delta_lines);
+        }
+        let mut steps = Vec::new();
+        let first_lines = self.turns.bytes == 0 || self.deltas.bytes == 0;
+        self.turns.bytes += turn_line.len() as u64;
+        self.deltas.bytes += delta_lines.len() as u64;
+        let logs = [
+            (Log::Turns, self.turns.first, turn_line),
+            (Log::Deltas, self.deltas.first, delta_lines),
+        ];
+        for (log, first, lines) in logs.into_iter().filter(|(_, _, lines)| !lines.is_empty()) {
+            let file = self.log_path(log, turn, first);
+            steps.push(Step::Append { file, at: At::End, lines: lines.into_bytes() });
+        }
+        match self.session.form {
+            Form::Documented => {
+                self.rotate(turn, &mut steps);
+                self.note_turn(input, draft, scene.as_deref(), now);
+                if draft.moved {
+                    steps.extend(self.scene_steps(draft, now)?);
+                }
+                steps.push(replace(Document::Meta.in_dir(&self.session.dir), self.meta.to_bytes()));
+            }
+            Form::Program => {
+                // Their metadata are never written; the next turn goes by this.
+                self.meta.put(&["current", "sceneId"], &scene);
+                steps.extend(program_files(&self.session.dir, &self.state));
+            }
+        }
+        let rotated = steps.iter().any(|step| matches!(step, Step::Rename { .. }));
+        let receipt = self.commit(steps)?;
+        if rotated || first_lines || self.turns.first == turn || self.deltas.first == turn {
+            self.session.look_again();
+        }
+        Ok((receipt.appended.first().copied().unwrap_or(0), receipt.findings))
+    }
+
+    /// The scenes that a turn leaves, and the states. They go with the turn, since nobody could tell later that the
+    /// file of a scene that is over is behind.
+    fn scene_steps(&mut self, draft: &Draft, now: Timestamp) -> Result<Vec<Step>, GameError> {
+        let dir = self.session.dir.clone();
+        let texts = self.state.texts();
+        let mut files = Vec::new();
+        for scene in draft.left.iter().rev() {
+            let Some(id) = id_of(scene).filter(|id| Some(id) != id_of(&self.state.scene).as_ref())
+            else {
+                continue;
+            };
+            let path = scene_path(&dir, &SceneId::parse(&id)?)?;
+            if !files.iter().any(|(file, _)| *file == path) {
+                files.push((path, scene.to_text(&Style::PRETTY_RAW).into_bytes()));
+            }
+        }
+        let left = files.into_iter().map(|(file, bytes)| replace(file, bytes));
+        let mut steps: Vec<Step> = left.collect();
+        steps.extend(write_states(&dir, &self.state, &texts, draft.turn, &mut self.meta, now)?);
+        Ok(steps)
+    }
+
+    /// The file that takes the lines of a turn.
+    fn log_path(&self, log: Log, turn: u64, first: u64) -> FilePath {
+        let file = match self.session.form {
+            Form::Documented => LogFile::current(log, first),
+            Form::Program => {
+                let start = (turn - 1) / TURNS_PER_FILE * TURNS_PER_FILE;
+                LogFile::closed(start + 1, start + TURNS_PER_FILE)
+            }
+        };
+        file.path(log, &self.session.dir)
+    }
+
+    /// Gives files that are full, with this turn, the names that tell all their turns.
+    fn rotate(&mut self, turn: u64, steps: &mut Vec<Step>) {
+        let dir = &self.session.dir;
+        let next = |tape: &mut Tape, log: Log, has_lines: bool, steps: &mut Vec<Step>| {
+            let full = turn + 1 - tape.first >= TURNS_PER_FILE || tape.bytes >= BYTES_PER_FILE;
+            if !full {
+                return;
+            }
+            if has_lines {
+                let from = LogFile::current(log, tape.first).path(log, dir);
+                let to = LogFile::closed(tape.first, turn).path(log, dir);
+                steps.push(Step::Rename { from, to });
+            }
+            *tape = Tape { first: turn + 1, bytes: 0 };
+        };
+        next(&mut self.turns, Log::Turns, true, steps);
+        let has_deltas = self.deltas.bytes > 0;
+        next(&mut self.deltas, Log::Deltas, has_deltas, steps);
+    }
+
+    /// Brings the metadata up to the turn.
+    fn note_turn(&mut self, input: &TurnInput, draft: &Draft, scene: Option<&str>, now: Timestamp) {
+        let Draft { turn, time, changes, .. } = draft;
+        let meta = &mut self.meta;
+        meta.put(&["lastModified"], &stamp(now));
+        meta.put(&["current", "turnId"], turn);
+        meta.put(&["current", "sceneId"], &scene);
+        if let Some(game_time) = &input.game_time {
+            let part = |key: &str| game_time.at(&[key]).unwrap_or_else(Tree::null);
+            meta.put_tree(&["current", "gameDay"], part("day"));
+            meta.put_tree(&["current", "gameTimeOfDay"], part("timeOfDay"));
+        }
+        let file = |log: Log, tape: &Tape| {
+            format!("{}/{}", log.as_str(), LogFile::current(log, tape.first).render(log))
+        };
+        meta.put(&["files", "currentTurns"], &file(Log::Turns, &self.turns));
+        meta.put(&["files", "currentDeltas"], &file(Log::Deltas, &self.deltas));
+        let deltas: usize = changes.iter().map(|change| change.group.deltas.len()).sum();
+        meta.add(&["deltaStats", "totalDeltas"], deltas as u64);
+        meta.add(&["deltaStats", "deltasSinceSnapshot"], deltas as u64);
+        meta.add(&["stats", "totalTurns"], 1);
+        meta.add(&["stats", "totalEvents"], input.events.len() as u64);
+        let events: Vec<Event> = input.events.iter().map(Event::of).collect();
+        let begins = events.iter().any(is_start) || changes.iter().any(|it| begun(it).is_some());
+        let conflicts = events.iter().filter(|event| event.kind == "conflict_end").count();
+        meta.add(&["stats", "totalScenes"], u64::from(begins));
+        meta.add(&["stats", "conflictsResolved"], conflicts as u64);
+        let gap = self.last_time.map_or(0, |last| time.saturating_sub(last));
+        if (1..=LONGEST_PAUSE).contains(&gap) {
+            meta.add(&["stats", "playTimeMs"], u64::try_from(gap).unwrap_or(0));
+        }
+        let played = meta.number(&["stats", "playTimeMs"]).unwrap_or(0) / 60_000;
+        meta.put(&["stats", "playTimeMinutes"], &played);
+        meta.put(&["stats", "lastTurnTime"], time);
+        if touches(changes, Scope::World, "npcs", 2) {
+            self.meta.note_characters(&self.state);
+        }
+        if touches(changes, Scope::Player, "location", 2) {
+            self.meta.note_place(&self.state);
+        }
+    }
+
+    /// The scene after the turn: that of the state. Where the state tells none, it is the last one that a turn
+    /// named, unless the turn has taken the scene away.
+    fn scene_after(&self, changes: &[Change]) -> Option<String> {
+        let whole = |change: &Change| {
+            let mut paths = change.group.deltas.iter().map(|delta| delta.path.segments());
+            change.group.scope == Scope::Scene && paths.any(<[_]>::is_empty)
+        };
+        let noted = || self.meta.text(&["current", "sceneId"]);
+        match self.session.form {
+            Form::Documented if changes.iter().any(whole) => id_of(&self.state.scene),
+            Form::Documented => id_of(&self.state.scene).or_else(noted),
+            Form::Program if touches(changes, Scope::World, "currentScene", 1) => self.scene_id(),
+            Form::Program => noted(),
+        }
+    }
+}
+
+/// The states, which the program writes with every turn.
+pub(crate) fn program_files(dir: &FilePath, state: &State) -> Vec<Step> {
+    let parts = [
+        (Document::World, Some(&state.world)),
+        (Document::Player, Some(&state.player)),
+        (Document::Npcs, state.npcs.as_ref()),
+    ];
+    let text = |tree: &Tree| tree.to_text(&Style::PRETTY_RAW_LINE).into_bytes();
+    let step = |(document, tree): (Document, Option<&Tree>)| {
+        Some(replace(document.in_dir(dir), text(tree?)))
+    };
+    parts.into_iter().filter_map(step).collect()
+}
+
+/// Whether changes of a scope reach the number of members, or the first levels, of a key.
+pub(crate) fn touches(changes: &[Change], scope: Scope, key: &str, depth: usize) -> bool {
+    let reaches = |delta: &Delta| {
+        let segments = delta.path.segments();
+        segments.first().is_none_or(|first| &**first == key)
+            && (segments.len() <= depth || (delta.op == Op::Set && delta.created > 0))
+    };
+    changes
+        .iter()
+        .filter(|change| change.group.scope == scope)
+        .any(|change| change.group.deltas.iter().any(reaches))
+}
+
+/// A document that is written whole.
+pub(crate) fn replace(file: FilePath, bytes: Vec<u8>) -> Step {
+    Step::Replace { file, expect: Expect::Anything, bytes, secrecy: Secrecy::Usual }
+}

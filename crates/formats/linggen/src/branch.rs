@@ -1,0 +1,163 @@
+//! Branches: a session that goes on from a message of another, and a session that returns to a message.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::error::LinggenError;
+use super::names::{SessionFile, session_dir};
+use super::session::{Lineage, Session, SessionPlace};
+use super::writer::{create, free_id, meta_text};
+use everturn_json::names::SessionId;
+use everturn_session::marks;
+use everturn_store::disk::Kind;
+use everturn_store::{Durability, Expect, Fingerprint, Secrecy, Step, Store, read_if_there};
+
+/// What became of a branch.
+#[derive(Debug, Clone)]
+pub struct Branched {
+    /// The new session.
+    pub place: SessionPlace,
+    /// The last message that both share.
+    pub turn: u64,
+}
+
+/// Makes a session, beside another one, that has its messages up to `turn`, or all of them.
+pub fn fork(
+    store: &Arc<dyn Store>,
+    parent: &SessionPlace,
+    turn: Option<u64>,
+    id: Option<SessionId>,
+    now: Timestamp,
+) -> Result<Branched, LinggenError> {
+    let cut = Cut::at(store, parent, turn)?;
+    let place = beside(store, parent, id, now)?;
+    let writer = store.lock(&[parent.dir.clone(), place.dir.clone()])?;
+    // Between the look and the lock somebody may have written.
+    let cut = if turn.is_none() { Cut::at(store, parent, turn)? } else { cut };
+    let steps = copy(store, parent, &place, "fork", &cut, Some(&cut.head), now)?;
+    writer.commit(steps, Durability::Synced)?;
+    writer.release()?;
+    Ok(Branched { place, turn: cut.turn })
+}
+
+/// Returns to a message. The session as it was becomes a branch, with the same commit, so nothing is lost.
+pub fn rewind(
+    store: &Arc<dyn Store>,
+    session: &SessionPlace,
+    turn: u64,
+    now: Timestamp,
+) -> Result<Branched, LinggenError> {
+    let place = beside(store, session, None, now)?;
+    let writer = store.lock(&[session.dir.clone(), place.dir.clone()])?;
+    let cut = Cut::at(store, session, Some(turn))?;
+    let mut steps = copy(store, session, &place, "rewind", &cut, None, now)?;
+    if let Some(before) = &cut.before
+        && cut.head.len() != before.len()
+    {
+        let file = SessionFile::Messages.of(&session.dir);
+        let expect = Expect::Content(Fingerprint::of(before));
+        steps.push(Step::Replace { file, expect, bytes: cut.head, secrecy: Secrecy::Usual });
+        if let Some(bytes) = marks::left(store, &session.dir, turn)? {
+            let (file, expect) = (marks::file(&session.dir), Expect::Anything);
+            steps.push(Step::Replace { file, expect, bytes, secrecy: Secrecy::Usual });
+        }
+    }
+    writer.commit(steps, Durability::Synced)?;
+    writer.release()?;
+    Ok(Branched { place, turn: cut.turn })
+}
+
+/// Where a new session goes that belongs to another one.
+fn beside(
+    store: &Arc<dyn Store>,
+    session: &SessionPlace,
+    id: Option<SessionId>,
+    now: Timestamp,
+) -> Result<SessionPlace, LinggenError> {
+    let sessions = session.dir.parent().unwrap_or_default();
+    let id = match id {
+        Some(id) => id,
+        None => free_id(store, &sessions, now)?,
+    };
+    let dir = session_dir(&sessions, &id);
+    if store.stat(&dir)?.is_some() {
+        return Err(LinggenError::Taken { id: id.to_string(), path: dir });
+    }
+    Ok(SessionPlace { id, dir })
+}
+
+/// The messages of a session up to one of them.
+struct Cut {
+    turn: u64,
+    /// All of the file, and its start; nothing, if there is none.
+    before: Option<Vec<u8>>,
+    head: Vec<u8>,
+}
+
+impl Cut {
+    fn at(
+        store: &Arc<dyn Store>,
+        place: &SessionPlace,
+        turn: Option<u64>,
+    ) -> Result<Cut, LinggenError> {
+        let session = Session::open(Arc::clone(store), place)?;
+        let (mut last, mut end) = (0, 0);
+        for row in session.rows()? {
+            let row = row?;
+            last = row.number.unwrap_or_default();
+            if turn.is_none_or(|turn| last <= turn) {
+                end = row.offset + row.length;
+            }
+        }
+        if let Some(turn) = turn.filter(|turn| *turn > last) {
+            return Err(LinggenError::NoTurn { turn, last });
+        }
+        let before = read_if_there(store, &SessionFile::Messages.of(&place.dir))?;
+        let bytes = before.as_deref().unwrap_or_default();
+        let end = usize::try_from(end).unwrap_or(usize::MAX);
+        let mut head = bytes.get(..end).unwrap_or(bytes).to_vec();
+        if !head.is_empty() {
+            let crlf = bytes.get(end..).unwrap_or_default().starts_with(b"\r\n");
+            head.extend_from_slice(if crlf { b"\r\n" } else { b"\n" });
+        }
+        Ok(Cut { turn: turn.unwrap_or(last), before, head })
+    }
+}
+
+/// The steps that make a copy of a session, with these messages or, without any, with all of them.
+fn copy(
+    store: &Arc<dyn Store>,
+    session: &SessionPlace,
+    to: &SessionPlace,
+    kind: &str,
+    cut: &Cut,
+    messages: Option<&Vec<u8>>,
+    now: Timestamp,
+) -> Result<Vec<Step>, LinggenError> {
+    let opened = Session::open(Arc::clone(store), session)?;
+    let mut yaml = match opened.meta() {
+        Some(meta) => meta.yaml.clone(),
+        None => meta_text(&to.id, &opened.made_up_title()?.unwrap_or_default(), now)?,
+    };
+    yaml.set("id", &to.id.as_str().into())?;
+    yaml.set("created_at", &now.as_second().into())?;
+    let mut steps = vec![create(SessionFile::Meta.of(&to.dir), yaml.text().as_bytes().to_vec())];
+    let bytes = messages.or(cut.before.as_ref()).cloned().unwrap_or_default();
+    steps.push(create(SessionFile::Messages.of(&to.dir), bytes));
+    let lineage = Lineage { parent: session.id.to_string(), turn: cut.turn, kind: kind.to_owned() };
+    steps.push(lineage.step(&to.dir)?);
+    let own = [SessionFile::Meta, SessionFile::Messages, SessionFile::Lineage];
+    for entry in store.list(&session.dir)?.entries {
+        let is_own = own.iter().any(|file| file.as_str() == entry.name.as_str());
+        if entry.kind == Kind::File && !entry.linked && !is_own {
+            let bytes = store.read(&session.dir.join(&entry.name), 0..u64::MAX)?;
+            let left = match messages {
+                Some(_) if entry.name.as_str() == marks::FILE => marks::cut(&bytes, cut.turn),
+                _ => None,
+            };
+            steps.push(create(to.dir.join(&entry.name), left.unwrap_or(bytes)));
+        }
+    }
+    Ok(steps)
+}

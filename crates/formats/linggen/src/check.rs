@@ -1,0 +1,156 @@
+//! What is wrong with a session, and with what a project holds besides.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::encoding::ProjectPath;
+use super::error::LinggenError;
+use super::messages::finding;
+use super::missions::missions;
+use super::names::{ProjectPart, SessionFile};
+use super::project::{about, read_project};
+use super::runs::runs;
+use super::session::{Meta, Session, SessionPlace};
+use everturn_json::finding::{Code, Finding};
+use everturn_json::names::FilePath;
+use everturn_session::marks;
+use everturn_session::watch::Watch;
+use everturn_store::Store;
+
+/// What was looked at, and what is wrong with it.
+pub struct Checked {
+    pub files: BTreeSet<FilePath>,
+    /// How many good records there are.
+    pub records: u64,
+    pub findings: Vec<Finding>,
+}
+
+impl Session {
+    /// Everything that is wrong with the session.
+    pub fn check(&self) -> Result<Vec<Finding>, LinggenError> {
+        Ok(self.look()?.1)
+    }
+
+    /// How many records there are, and what is wrong.
+    fn look(&self) -> Result<(u64, Vec<Finding>), LinggenError> {
+        let mut findings = self.findings().to_vec();
+        let file = self.file(SessionFile::Messages);
+        let (mut records, mut rows) = (0, self.rows()?);
+        for row in &mut rows {
+            let row = row?;
+            records += 1;
+            if let Some(reason) = row.lacks() {
+                let message = format!("programs pass over this message: {reason}");
+                findings.push(finding(&file, &row, message));
+            }
+        }
+        findings.append(&mut rows.findings);
+        findings.extend(marks::findings(&self.store, &self.place().dir, records)?);
+        let meta = self.file(SessionFile::Meta);
+        for what in self.meta().map(Meta::lacks).unwrap_or_default() {
+            findings.push(about(&meta, Code::BadMetadata, what));
+        }
+        match self.lineage() {
+            Ok(lineage) => {
+                findings.extend(lineage.and_then(|lineage| self.missing(&lineage.parent)));
+            }
+            Err(LinggenError::Damaged { file, reason }) => {
+                findings.push(about(&file, Code::BadMetadata, reason));
+            }
+            Err(error) => return Err(error),
+        }
+        Ok((records, findings))
+    }
+
+    fn missing(&self, parent: &str) -> Option<Finding> {
+        let sessions = self.place().dir.parent()?;
+        let there = everturn_json::names::SessionId::parse(parent)
+            .ok()
+            .and_then(|parent| self.store.stat(&sessions.join(parent.as_name())).ok().flatten());
+        let message = format!("it was made from {parent}, which is not there");
+        there
+            .is_none()
+            .then(|| about(&self.file(SessionFile::Lineage), Code::MissingParent, message))
+    }
+}
+
+/// Checks the session in a directory.
+pub fn check_dir(
+    store: &Arc<dyn Store>,
+    dir: &FilePath,
+    watch: &mut dyn Watch,
+) -> Result<Checked, LinggenError> {
+    let Some(place) = SessionPlace::of(dir) else {
+        return Err(LinggenError::NoSession { id: dir.to_string() });
+    };
+    let session = Session::open(Arc::clone(store), &place)?;
+    let mut files = BTreeSet::new();
+    let own = [SessionFile::Meta, SessionFile::Messages].map(|file| session.file(file));
+    for file in own.into_iter().chain([marks::file(dir)]) {
+        if store.stat(&file)?.is_some() {
+            watch.file(&file);
+            files.insert(file);
+        }
+    }
+    let (records, findings) = session.look()?;
+    Ok(Checked { files, records, findings })
+}
+
+/// Whether a directory is that of a project.
+pub fn is_project_dir(store: &Arc<dyn Store>, dir: &FilePath) -> Result<bool, LinggenError> {
+    let above = dir.parent().and_then(|above| above.name());
+    let projects = above.is_some_and(|above| above.as_str() == "projects");
+    let has = |part: ProjectPart| Ok::<_, LinggenError>(store.stat(&part.of(dir))?.is_some());
+    Ok(projects && (has(ProjectPart::Info)? || has(ProjectPart::Sessions)?))
+}
+
+/// What to do about a directory of which nobody knows whose it is.
+const CLAIM: &str =
+    "`everturn project rehome PATH PATH` says it, or the program when it opens the project";
+
+/// What is wrong with a project, besides its sessions and with files that can be read.
+pub fn check_project(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Finding>, LinggenError> {
+    let mut findings = Vec::new();
+    let project = match read_project(store, dir) {
+        Ok(project) => project,
+        Err(LinggenError::Damaged { file, reason }) => {
+            // Documents that are no JSON are reported by themselves.
+            if super::stored::Stored::read(store, &file).is_ok() {
+                findings.push(about(&file, Code::BadMetadata, reason));
+            }
+            return Ok(findings);
+        }
+        Err(error) => return Err(error),
+    };
+    let info = ProjectPart::Info.of(dir);
+    let Some(path) = &project.path else {
+        let what = format!("nothing says whose directory this is; {CLAIM}");
+        findings.push(about(&info, Code::NoProject, what));
+        return Ok(findings);
+    };
+    if !project.is_at_home() {
+        let what = format!("it says {path}, which would have another directory; {CLAIM}");
+        findings.push(about(&info, Code::NoProject, what));
+    }
+    let said = super::stored::Stored::read(store, &info)?.and_then(|info| info.string("path"));
+    let is_other = |said: &String| ProjectPath::parse(said).map_or(true, |said| said != *path);
+    if let Some(said) = said.filter(is_other) {
+        let message =
+            format!("another program wrote {said:?} here, but the directory belongs to {path}");
+        findings.push(about(&info, Code::WrongPlace, message));
+    }
+    let is_own = |repo: &str| {
+        let repo = repo.trim_end_matches('/');
+        repo == path.as_str() || project.formerly.iter().any(|former| former == repo)
+    };
+    for run in runs(store, dir)?.0 {
+        let repo = run.value.get("repo_path").and_then(|repo| repo.as_str()).unwrap_or_default();
+        if !repo.is_empty() && !is_own(repo) {
+            let message = format!("it belongs to {repo}, and the directory to {path}");
+            findings.push(about(&run.file, Code::WrongPlace, message));
+        }
+    }
+    let unreadable = |finding: &Finding| finding.code != Code::BadDocument;
+    findings.extend(missions(store, dir)?.findings.into_iter().filter(unreadable));
+    Ok(findings)
+}

@@ -1,0 +1,80 @@
+//! Linggen's home: projects with their sessions, runs and missions, and what belongs to all of them.
+//!
+//! ```text
+//! projects/{encoded path}/
+//!     project.json             whose directory it is
+//!     everturn.json            the same, where programs could not tell two projects apart
+//!     sessions/{id}/           session.yaml and messages.jsonl
+//!     runs/{id}.json           runs of agents
+//!     missions/{second}.json   all missions, of which one may be active
+//!     agent_overrides/         how agents differ here
+//! plans/{name}.md              plans
+//! agents/, skills/             Markdown with YAML in front
+//! config/, logs/, credentials.json, ling.pid
+//! sessions/{id}/, missions/{id}/   as newer programs have them
+//! ```
+//!
+//! The root of the store is the home itself. A message is one commit of one line; everything else is a document
+//! that is changed in place, so that what people and programs wrote there stays.
+
+mod branch;
+mod check;
+mod config;
+mod content;
+mod credentials;
+mod daemon;
+mod encoding;
+mod error;
+mod layout;
+mod logs;
+mod messages;
+mod missions;
+mod names;
+mod newer;
+mod overrides;
+mod permissions;
+mod plan;
+mod project;
+mod repair;
+mod runs;
+mod session;
+mod specs;
+mod stored;
+mod writer;
+mod yaml;
+
+pub use branch::{Branched, fork, rewind};
+pub use config::{ConfigSearch, SCHEMA, Toml, TomlError};
+pub use content::parts;
+pub use credentials::{CREDENTIALS, key_variable};
+pub use daemon::{PidFile, pid_file, read_pid};
+pub use encoding::{ProjectDir, ProjectPath};
+pub use error::LinggenError;
+pub use layout::LinggenLayout;
+pub use logs::{LOG_DAYS, OldLogs, logs, plan_old_logs, remove_old_logs};
+pub use messages::{Message, Row, Rows};
+pub use missions::{Mission, MissionAgent, Missions, clear_mission, missions, set_mission};
+pub use names::{LogName, LogSpelling, MissionName, RunId, new_session_id};
+pub use newer::{
+    ScheduledMission, SessionPermission, mission_runs, scheduled_missions, session_permission,
+};
+pub use overrides::{AgentOverride, read_override, remove_override, set_override};
+pub use permissions::{allow, allowed, revoke};
+pub use plan::{
+    Mark, Plan, PlanItem, PlanStatus, check_plans, create_plan, edit_plan, is_plans_dir, plans,
+    read_plan, slug,
+};
+pub use project::{
+    Project, Projects, Rehome, find_project, open_project, plan_rehome, projects, rehome,
+};
+pub use repair::{plan_repair, repair, undo_repair};
+pub use runs::{
+    Daemon, LONGEST_RUN, NewRun, Run, RunStatus, begin_run, children, end_run, read_run, run_ids,
+    runs,
+};
+pub use session::{Lineage, Meta, Session, SessionPlace, auto_title, is_session_dir, sessions};
+pub use specs::{Source, Spec, SpecDir, SpecKind, Specs, front_matter, specs};
+pub use writer::{Appended, Cleared, NewSession, SessionWriter, clear};
+pub use yaml::{Yaml, YamlError, scalar};
+
+pub use check::{check_dir, check_project, is_project_dir};

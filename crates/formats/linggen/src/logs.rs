@@ -1,0 +1,73 @@
+//! Daily logs, and which of them are old enough to go. What decides is the day in the name: times of files change
+//! whenever somebody copies or restores them.
+
+use std::sync::Arc;
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
+
+use super::error::LinggenError;
+use super::names::{LogName, logs_dir};
+use everturn_json::names::{FilePath, SessionId};
+use everturn_session::repairs::{free_place, kept};
+use everturn_store::{Durability, Step, Store, StoreError};
+
+/// How many days of logs programs keep if nobody says otherwise.
+pub const LOG_DAYS: u16 = 7;
+
+/// The daily logs of a home, oldest first. Other files are not among them.
+pub fn logs(store: &Arc<dyn Store>) -> Result<Vec<(LogName, FilePath)>, LinggenError> {
+    let dir = logs_dir();
+    let listing = match store.list(&dir) {
+        Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
+        listing => listing?,
+    };
+    let named = listing
+        .entries
+        .iter()
+        .filter_map(|entry| Some((LogName::parse(entry.name.as_str())?, dir.join(&entry.name))));
+    let mut logs: Vec<(LogName, FilePath)> = named.collect();
+    logs.sort_by(|(a, a_file), (b, b_file)| (a.date, a_file).cmp(&(b.date, b_file)));
+    Ok(logs)
+}
+
+/// Logs that are older than so many days.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OldLogs {
+    /// The first day whose log stays.
+    pub since: Date,
+    /// What goes.
+    pub files: Vec<FilePath>,
+}
+
+/// Says which logs are older than `days`, today included, and does nothing.
+pub fn plan_old_logs(
+    store: &Arc<dyn Store>,
+    days: u16,
+    now: Timestamp,
+) -> Result<OldLogs, LinggenError> {
+    let today = now.to_zoned(TimeZone::UTC).date();
+    let since = today.checked_sub(i64::from(days.max(1) - 1).days());
+    let since = since.map_err(|error| LinggenError::input(error.to_string()))?;
+    let old = logs(store)?.into_iter().filter(|(log, _)| log.date < since);
+    Ok(OldLogs { since, files: old.map(|(_, file)| file).collect() })
+}
+
+/// Moves the logs of a plan to the trash, in one commit. Tells where they are then.
+pub fn remove_old_logs(
+    store: &Arc<dyn Store>,
+    plan: &OldLogs,
+    now: Timestamp,
+) -> Result<Option<FilePath>, LinggenError> {
+    if plan.files.is_empty() {
+        return Ok(None);
+    }
+    let trash = free_place(store, &SessionId::parse("logs")?, "old", now)?;
+    let scopes: Vec<FilePath> = plan.files.iter().chain([&trash]).cloned().collect();
+    let writer = store.lock(&scopes)?;
+    let away = |file: &FilePath| Step::Rename { from: file.clone(), to: kept(&trash, file) };
+    writer.commit(plan.files.iter().map(away).collect(), Durability::Synced)?;
+    writer.release()?;
+    Ok(Some(trash))
+}

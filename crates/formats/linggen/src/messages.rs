@@ -1,0 +1,275 @@
+//! The messages of a session: one JSON object per line, never rewritten, read whatever state the file is in.
+//!
+//! A message's number is its place among the records of the file, so that what a record means never changes what
+//! the others are called.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::error::LinggenError;
+use everturn_json::finding::{Code, Finding};
+use everturn_json::lines::{Forward, Item, Record, Reverse, Scan};
+use everturn_json::names::FilePath;
+use everturn_store::{Store, StoreError, StoreSource};
+use everturn_value::document::{Style, one_line};
+use everturn_value::tree::{Kind, Tree};
+
+/// The fields that programs want of each message, in their order.
+const FIELDS: [(&str, Kind); 6] = [
+    ("agent_id", Kind::String),
+    ("from_id", Kind::String),
+    ("to_id", Kind::String),
+    ("content", Kind::String),
+    ("timestamp", Kind::Number),
+    ("is_observation", Kind::Bool),
+];
+
+/// The person at the keyboard.
+pub(crate) const USER: &str = "user";
+
+/// The agent that speaks if nobody says which one.
+const DEFAULT_AGENT: &str = "ling";
+
+/// A message that is to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    /// The agent whose conversation it is.
+    pub agent_id: String,
+    /// Who speaks.
+    pub from_id: String,
+    /// To whom.
+    pub to_id: String,
+    /// What is said. Tool calls, plans and results are JSON in here.
+    pub content: String,
+    /// When, in seconds; without one, now.
+    pub timestamp: Option<i64>,
+    /// Whether it is what a tool answered.
+    pub is_observation: bool,
+    /// Other fields, which are kept.
+    pub other: Map<String, Value>,
+}
+
+impl Message {
+    /// What the user says to an agent.
+    #[must_use]
+    pub fn from_user(agent: &str, content: &str) -> Message {
+        Message {
+            agent_id: agent.to_owned(),
+            from_id: USER.to_owned(),
+            to_id: agent.to_owned(),
+            content: content.to_owned(),
+            timestamp: None,
+            is_observation: false,
+            other: Map::new(),
+        }
+    }
+
+    /// Reads a message that is given as one JSON object. Only `content` is needed; if it is not a text, it becomes
+    /// the text of its JSON. Without `from_id` it is the user who speaks.
+    ///
+    /// ```
+    /// use everturn_linggen::Message;
+    ///
+    /// let message = Message::parse(r#"{"from_id": "ling", "content": {"type": "done"}}"#)?;
+    /// assert_eq!((message.to_id.as_str(), message.content.as_str()), ("user", r#"{"type":"done"}"#));
+    /// # Ok::<(), everturn_linggen::LinggenError>(())
+    /// ```
+    pub fn parse(text: &str) -> Result<Message, LinggenError> {
+        let wrong = |what: String| LinggenError::input(what);
+        let tree =
+            Tree::parse(text).map_err(|bad| wrong(format!("the message is not JSON: {bad}")))?;
+        let value = tree.to_value().map_err(|error| wrong(format!("the message: {error}")))?;
+        let Value::Object(mut fields) = value else {
+            return Err(wrong(format!("a message is an object, not {}", tree.kind())));
+        };
+        let mut text = |key: &str| match fields.shift_remove(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(LinggenError::input(format!("{key} is not a text"))),
+        };
+        let (agent, from, to) = (text("agent_id")?, text("from_id")?, text("to_id")?);
+        let content = match fields.shift_remove("content") {
+            Some(Value::String(content)) => content,
+            Some(other) => other.to_string(),
+            None => return Err(LinggenError::input("a message needs a content")),
+        };
+        let timestamp = match fields.shift_remove("timestamp") {
+            None | Some(Value::Null) => None,
+            Some(time) => Some(
+                time.as_i64()
+                    .ok_or_else(|| wrong("timestamp is not a number of seconds".into()))?,
+            ),
+        };
+        let is_observation = match fields.shift_remove("is_observation") {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(is)) => is,
+            Some(_) => return Err(wrong("is_observation is neither true nor false".into())),
+        };
+        let from_id =
+            from.unwrap_or_else(|| if is_observation { "system" } else { USER }.to_owned());
+        let spoken = Some(from_id.clone()).filter(|from| from != USER && from != "system");
+        let agent_id = agent.or(spoken).unwrap_or_else(|| DEFAULT_AGENT.to_owned());
+        let to_id = to.unwrap_or_else(|| match from_id.as_str() {
+            USER | "system" => agent_id.clone(),
+            _ => USER.to_owned(),
+        });
+        Ok(Message { agent_id, from_id, to_id, content, timestamp, is_observation, other: fields })
+    }
+
+    /// The message as a line of its file, in one piece.
+    pub(crate) fn line(&self, now: Timestamp) -> Result<Vec<u8>, LinggenError> {
+        let mut fields = Map::new();
+        let mut put = |key: &str, value: Value| drop(fields.insert(key.to_owned(), value));
+        put("agent_id", self.agent_id.as_str().into());
+        put("from_id", self.from_id.as_str().into());
+        put("to_id", self.to_id.as_str().into());
+        put("content", self.content.as_str().into());
+        put("timestamp", self.timestamp.unwrap_or(now.as_second()).into());
+        put("is_observation", self.is_observation.into());
+        for (key, value) in &self.other {
+            fields.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+        let line = one_line(&fields, &Style::COMPACT);
+        let mut line = line.map_err(|error| LinggenError::input(error.to_string()))?;
+        line.push('\n');
+        Ok(line.into_bytes())
+    }
+}
+
+/// A record of the file.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// Its number, counted from 1, if the file is read from its start.
+    pub number: Option<u64>,
+    /// The line it stands on, if the file is read from its start.
+    pub line: Option<u64>,
+    /// Its first byte.
+    pub offset: u64,
+    /// How many bytes it has.
+    pub length: u64,
+    /// The record, unless it is too long to be held.
+    pub tree: Option<Tree>,
+}
+
+impl Row {
+    /// Why programs pass over this record, if they do.
+    pub(crate) fn lacks(&self) -> Option<String> {
+        lacking(self.tree.as_ref()?)
+    }
+
+    /// When it was said.
+    pub(crate) fn time(&self) -> Option<Timestamp> {
+        let seconds = self.tree.as_ref()?.at(&["timestamp"])?.to_line().parse().ok()?;
+        Timestamp::from_second(seconds).ok()
+    }
+}
+
+/// Why programs pass over a record, if they do.
+pub(crate) fn lacking(tree: &Tree) -> Option<String> {
+    if tree.kind() != Kind::Object {
+        return Some(format!("a message is an object, not {}", tree.kind()));
+    }
+    FIELDS.iter().find_map(|(key, kind)| match tree.at(&[key]).map(|value| value.kind()) {
+        Some(found) if found == *kind => None,
+        Some(found) => Some(format!("{key} is {found}, not {kind}")),
+        None => Some(format!("it has no {key}")),
+    })
+}
+
+enum Content {
+    Nothing,
+    Forward(Box<Forward<StoreSource>>),
+    Backward(Box<Reverse<StoreSource>>),
+}
+
+/// The records of a file of messages, one after the other.
+pub struct Rows {
+    file: FilePath,
+    content: Content,
+    number: u64,
+    /// What was noticed so far.
+    pub findings: Vec<Finding>,
+}
+
+impl Rows {
+    /// Reads from the start. A file that does not exist has no records.
+    pub(crate) fn forward(store: &Arc<dyn Store>, file: &FilePath) -> Result<Rows, StoreError> {
+        let scan = Rows::scan(store, file)?;
+        let forward = scan.map(Scan::forward).transpose().map_err(StoreError::io("read", file))?;
+        let content = forward.map_or(Content::Nothing, |scan| Content::Forward(Box::new(scan)));
+        Ok(Rows { file: file.clone(), content, number: 0, findings: Vec::new() })
+    }
+
+    /// Reads from the end, which costs no more than what is read.
+    pub(crate) fn backward(store: &Arc<dyn Store>, file: &FilePath) -> Result<Rows, StoreError> {
+        let scan = Rows::scan(store, file)?;
+        let reverse = scan.map(Scan::reverse).transpose().map_err(StoreError::io("read", file))?;
+        let content = reverse.map_or(Content::Nothing, |scan| Content::Backward(Box::new(scan)));
+        Ok(Rows { file: file.clone(), content, number: 0, findings: Vec::new() })
+    }
+
+    fn scan(
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+    ) -> Result<Option<Scan<StoreSource>>, StoreError> {
+        match StoreSource::open(store, file) {
+            Err(StoreError::Missing { .. }) => Ok(None),
+            source => Ok(Some(Scan::new(source?, file.clone()))),
+        }
+    }
+
+    fn row(&mut self, record: &Record) -> Row {
+        self.number += 1;
+        let from_start = matches!(self.content, Content::Forward(_));
+        let Record { line, offset, length, .. } = *record;
+        let tree = record.text().map(Tree::known);
+        Row { number: from_start.then_some(self.number), line, offset, length, tree }
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<Row, LinggenError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let item = match &mut self.content {
+                Content::Nothing => return None,
+                Content::Forward(scan) => scan.next()?,
+                Content::Backward(scan) => scan.next()?,
+            };
+            match item {
+                Err(error) => return Some(Err(StoreError::io("read", &self.file)(error).into())),
+                Ok(Item::Finding(finding)) => self.findings.push(finding),
+                Ok(Item::Record(record)) => return Some(Ok(self.row(&record))),
+            }
+        }
+    }
+}
+
+/// How many records stand in a part of a file that begins and ends with a line.
+pub(crate) fn count_records(
+    store: &Arc<dyn Store>,
+    file: &FilePath,
+    part: std::ops::Range<u64>,
+) -> Result<u64, StoreError> {
+    if part.is_empty() {
+        return Ok(0);
+    }
+    let bytes = store.read(file, part)?;
+    let scan = Scan::new(bytes.as_slice(), file.clone()).largest_text(0).forward();
+    let mut count = 0;
+    for item in scan.map_err(StoreError::io("read", file))? {
+        if let Item::Record(_) = item.map_err(StoreError::io("read", file))? {
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+/// What is wrong with a record, as a finding.
+pub(crate) fn finding(file: &FilePath, row: &Row, message: String) -> Finding {
+    let (line, offset) = (row.line, Some(row.offset));
+    Finding { file: file.clone(), line, offset, code: Code::BadRecord, message }
+}

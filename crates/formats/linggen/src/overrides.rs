@@ -1,0 +1,83 @@
+//! What an agent of a project does when it has nothing to do, where that differs from what its file says.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::error::LinggenError;
+use super::names::{ProjectPart, file_name};
+use super::stored::Stored;
+use everturn_json::names::FilePath;
+use everturn_store::{Durability, Secrecy, Step, Store};
+
+/// How an agent of a project differs from its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentOverride {
+    /// The agent.
+    pub agent_id: String,
+    /// What it is told when it has nothing to do.
+    pub idle_prompt: Option<String>,
+    /// How long it waits for that, in seconds.
+    pub idle_interval_secs: Option<u64>,
+}
+
+fn file(project: &FilePath, agent: &str) -> Result<FilePath, LinggenError> {
+    Ok(ProjectPart::Overrides.of(project).join(&file_name(agent, "json")?))
+}
+
+/// How an agent of a project differs, if it does.
+pub fn read_override(
+    store: &Arc<dyn Store>,
+    project: &FilePath,
+    agent: &str,
+) -> Result<Option<AgentOverride>, LinggenError> {
+    let Some(stored) = Stored::read(store, &file(project, agent)?)? else { return Ok(None) };
+    Ok(Some(AgentOverride {
+        agent_id: stored.string("agent_id").unwrap_or_else(|| agent.to_owned()),
+        idle_prompt: stored.string("idle_prompt"),
+        idle_interval_secs: stored.get("idle_interval_secs").and_then(|secs| secs.as_u64()),
+    }))
+}
+
+/// Says how an agent differs. Other fields of the document stay.
+pub fn set_override(
+    store: &Arc<dyn Store>,
+    project: &FilePath,
+    change: &AgentOverride,
+) -> Result<(), LinggenError> {
+    let file = file(project, &change.agent_id)?;
+    let writer = store.lock(std::slice::from_ref(&file))?;
+    let AgentOverride { agent_id, idle_prompt, idle_interval_secs } = change;
+    let stored = match Stored::read(store, &file)? {
+        Some(mut stored) => {
+            stored.set("agent_id", agent_id)?;
+            stored.set("idle_prompt", idle_prompt)?;
+            stored.set("idle_interval_secs", idle_interval_secs)?;
+            stored
+        }
+        None => {
+            let value = json!({
+                "agent_id": agent_id, "idle_prompt": idle_prompt, "idle_interval_secs": idle_interval_secs,
+            });
+            Stored::new(&file, &value)?
+        }
+    };
+    writer.commit(vec![stored.step(Secrecy::Usual)], Durability::Synced)?;
+    Ok(writer.release()?)
+}
+
+/// Makes an agent what its file says again. Tells whether it was otherwise.
+pub fn remove_override(
+    store: &Arc<dyn Store>,
+    project: &FilePath,
+    agent: &str,
+) -> Result<bool, LinggenError> {
+    let file = file(project, agent)?;
+    let writer = store.lock(std::slice::from_ref(&file))?;
+    let there = store.stat(&file)?.is_some();
+    if there {
+        writer.commit(vec![Step::Remove { path: file }], Durability::Synced)?;
+    }
+    writer.release()?;
+    Ok(there)
+}

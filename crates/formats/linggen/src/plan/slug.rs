@@ -1,0 +1,44 @@
+//! The name of a plan's file, made from what the plan is called.
+
+/// The first five words, in small letters, of the letters and digits of a text.
+///
+/// ```
+/// use everturn_linggen::slug;
+///
+/// assert_eq!(slug("Refactor the auth module: now!"), "refactor-the-auth-module-now");
+/// assert_eq!(slug("???"), "plan");
+/// ```
+#[must_use]
+pub fn slug(text: &str) -> String {
+    let kept: String = text
+        .chars()
+        .filter(|character| character.is_alphanumeric() || *character == ' ')
+        .map(|character| character.to_ascii_lowercase())
+        .collect();
+    let words: Vec<&str> = kept.split_whitespace().take(5).collect();
+    let mut slug = words.join("-");
+    // A name that a disk does not take would be no name.
+    let room = slug.floor_char_boundary(200);
+    slug.truncate(room);
+    if slug.is_empty() { "plan".to_owned() } else { slug }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::slug;
+
+    #[test]
+    fn names_are_made_as_programs_make_them() {
+        let check = |text: &str, expect: &str| assert_eq!(slug(text), expect, "{text:?}");
+        check("Refactor auth module", "refactor-auth-module");
+        check("Build: a thing", "build-a-thing");
+        check("one two three four five six", "one-two-three-four-five");
+        check("  spaced   out  ", "spaced-out");
+        check("Straße Ünder 日本語", "straße-Ünder-日本語");
+        check("a/b ../c", "ab-c");
+        check("", "plan");
+        check("!!!", "plan");
+        check("snake_case-and.dots", "snakecaseanddots");
+        check(&"x".repeat(500), &"x".repeat(200));
+    }
+}

@@ -1,0 +1,292 @@
+//! Projects: which directory belongs to which path.
+//!
+//! `project.json` says whose directory it is. Programs write it anew whenever they open a project, and know nothing
+//! of paths that are encoded alike; so when that happens, `everturn.json` beside it says who was there first, and
+//! counts more.
+
+mod rehome;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::encoding::{ProjectDir, ProjectPath};
+use super::error::LinggenError;
+use super::names::{ProjectPart, projects_dir};
+use super::stored::Stored;
+use everturn_json::finding::{Code, Finding};
+use everturn_json::names::FilePath;
+use everturn_store::disk::Kind;
+use everturn_store::{Durability, Secrecy, Step, Store, StoreError};
+
+pub use rehome::{Rehome, plan_rehome, rehome};
+
+/// A project's directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    /// Where it is.
+    pub dir: FilePath,
+    /// The path of the project, unless nothing says so.
+    pub path: Option<ProjectPath>,
+    /// What people call it.
+    pub name: String,
+    /// When it was added, or opened for the last time.
+    pub opened: Option<Timestamp>,
+    /// Other paths that it had before.
+    pub formerly: Vec<String>,
+}
+
+impl Project {
+    /// Whether its directory is one that its path, or one that it had before, is given.
+    pub(crate) fn is_at_home(&self) -> bool {
+        let dir = self.dir.name().map(|name| ProjectDir::parse(name.as_str()).encoded);
+        let Some(dir) = dir else { return true };
+        let formerly = self.formerly.iter().filter_map(|path| ProjectPath::parse(path).ok());
+        let mut paths = self.path.iter().cloned().chain(formerly);
+        paths.any(|path| is_encoded(&path, &dir))
+    }
+}
+
+/// Whether a path is encoded like this; other programs also encode a separator at its end.
+pub(crate) fn is_encoded(path: &ProjectPath, dir: &str) -> bool {
+    path.encoded().is_ok_and(|name| {
+        let name = name.as_str();
+        name == dir || dir.strip_suffix('-') == Some(name)
+    })
+}
+
+/// All projects of a home, and what is wrong with some of them.
+#[derive(Debug, Clone, Default)]
+pub struct Projects {
+    /// The projects, by the names of their directories.
+    pub projects: Vec<Project>,
+    /// What could not be read or makes no sense.
+    pub findings: Vec<Finding>,
+}
+
+pub(crate) fn about(file: &FilePath, code: Code, message: impl Into<String>) -> Finding {
+    Finding { file: file.clone(), line: None, offset: None, code, message: message.into() }
+}
+
+/// The directories of all projects.
+pub(crate) fn project_dirs(
+    store: &Arc<dyn Store>,
+    findings: &mut Vec<Finding>,
+) -> Result<Vec<FilePath>, LinggenError> {
+    dirs_in(store, &projects_dir(), findings)
+}
+
+/// The directories in a directory; one that is missing has none. What cannot be used is noted.
+pub(crate) fn dirs_in(
+    store: &Arc<dyn Store>,
+    dir: &FilePath,
+    findings: &mut Vec<Finding>,
+) -> Result<Vec<FilePath>, LinggenError> {
+    let listing = match store.list(dir) {
+        Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
+        listing => listing?,
+    };
+    for (name, reason) in listing.refused {
+        let message = format!("holds {name:?}, which is left alone: {reason}");
+        findings.push(about(dir, Code::BadName, message));
+    }
+    let mut dirs = Vec::with_capacity(listing.entries.len());
+    for entry in listing.entries {
+        match entry.kind {
+            Kind::Dir => dirs.push(dir.join(&entry.name)),
+            Kind::LinkOutside => {
+                let message = "is a link that leads out of the home, and is left alone";
+                findings.push(about(&dir.join(&entry.name), Code::LinkOutside, message));
+            }
+            _ => {}
+        }
+    }
+    Ok(dirs)
+}
+
+/// Every project of a home. One that cannot be read does not hide the others.
+pub fn projects(store: &Arc<dyn Store>) -> Result<Projects, LinggenError> {
+    let mut found = Projects::default();
+    for dir in project_dirs(store, &mut found.findings)? {
+        match read_project(store, &dir) {
+            Ok(project) => found.projects.push(project),
+            Err(LinggenError::Damaged { file, reason }) => {
+                found.findings.push(about(&file, Code::BadMetadata, reason));
+                found.projects.push(nameless(dir));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let twice = |at: usize, project: &Project| {
+        let later = found.projects.get(at + 1..).unwrap_or_default();
+        later.iter().find(|other| other.path == project.path && project.path.is_some()).cloned()
+    };
+    let mut findings = Vec::new();
+    for (at, project) in found.projects.iter().enumerate() {
+        if let Some(other) = twice(at, project) {
+            let message = format!("{} says that it belongs to the same project", other.dir);
+            findings.push(about(&project.dir, Code::SessionTwice, message));
+        }
+    }
+    found.findings.append(&mut findings);
+    Ok(found)
+}
+
+pub(crate) fn nameless(dir: FilePath) -> Project {
+    let name = dir.name().map(|name| name.to_string()).unwrap_or_default();
+    Project { dir, path: None, name, opened: None, formerly: Vec::new() }
+}
+
+/// What a directory says about the project it belongs to.
+pub(crate) fn read_project(
+    store: &Arc<dyn Store>,
+    dir: &FilePath,
+) -> Result<Project, LinggenError> {
+    let mut project = nameless(dir.clone());
+    let path_in = |stored: &Stored| -> Result<Option<ProjectPath>, LinggenError> {
+        let Some(path) = stored.string("path") else { return Ok(None) };
+        let parsed = ProjectPath::parse(&path);
+        parsed.map(Some).map_err(|error| LinggenError::damaged(&stored.file, error))
+    };
+    if let Some(info) = Stored::read(store, &ProjectPart::Info.of(dir))? {
+        project.path = path_in(&info)?;
+        project.name = info.string("name").unwrap_or(project.name);
+        let seconds = info.get("added_at").and_then(|seconds| seconds.as_i64());
+        project.opened = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
+    }
+    if let Some(owner) = Stored::read(store, &ProjectPart::Owner.of(dir))? {
+        if let Some(path) = path_in(&owner)? {
+            if project.path.as_ref() != Some(&path) {
+                path.name().clone_into(&mut project.name);
+            }
+            project.path = Some(path);
+        }
+        let formerly = owner.get("formerly");
+        let formerly = formerly.as_ref().and_then(|paths| paths.as_array());
+        let paths = formerly.into_iter().flatten().filter_map(|path| path.as_str());
+        project.formerly = paths.map(str::to_owned).collect();
+    }
+    Ok(project)
+}
+
+/// Where a project is, or would be.
+pub(crate) enum Home {
+    /// There.
+    Is(Project),
+    /// Nowhere; this directory is free.
+    Free(FilePath),
+    /// This directory is there, and nothing says whose it is.
+    Unclaimed(FilePath),
+}
+
+/// Looks for the directory of a project.
+pub(crate) fn locate(store: &Arc<dyn Store>, path: &ProjectPath) -> Result<Home, LinggenError> {
+    let encoded = path.encoded()?.to_string();
+    let mut home = None;
+    for number in 1_u32.. {
+        let dir = projects_dir().join(&ProjectDir { encoded: encoded.clone(), number }.name()?);
+        if store.stat(&dir)?.is_none() {
+            home = home.or(Some(Home::Free(dir)));
+            break;
+        }
+        let project = read_project(store, &dir)?;
+        match &project.path {
+            Some(owner) if owner == path => return Ok(Home::Is(project)),
+            Some(_) => {}
+            None => home = home.or(Some(Home::Unclaimed(dir))),
+        }
+    }
+    // It may be in a directory with another name, as when that was made for a path with a trailing slash.
+    let mut others = projects(store)?.projects.into_iter();
+    if let Some(project) = others.find(|project| project.path.as_ref() == Some(path)) {
+        return Ok(Home::Is(project));
+    }
+    home.ok_or_else(|| LinggenError::input(format!("there is no room for the project {path}")))
+}
+
+/// The project of a path, if there is one.
+pub fn find_project(
+    store: &Arc<dyn Store>,
+    path: &ProjectPath,
+) -> Result<Option<Project>, LinggenError> {
+    Ok(match locate(store, path)? {
+        Home::Is(project) => Some(project),
+        Home::Free(_) | Home::Unclaimed(_) => None,
+    })
+}
+
+/// How often another process may be quicker.
+const TRIES: usize = 16;
+
+/// The project of a path, which is made if need be. No two paths ever get the same directory.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use everturn_linggen::{ProjectPath, open_project};
+/// use everturn_store::{MemoryStore, Store};
+///
+/// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+/// let now = "2026-01-01T10:00:00Z".parse()?;
+/// let dir = |path: &str| -> Result<String, everturn_linggen::LinggenError> {
+///     Ok(open_project(&store, &ProjectPath::parse(path)?, now)?.dir.to_string())
+/// };
+/// assert_eq!(dir("/a/b-c")?, "projects/-a-b-c");
+/// assert_eq!(dir("/a-b/c")?, "projects/-a-b-c~2");
+/// assert_eq!(dir("/a/b-c")?, "projects/-a-b-c");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn open_project(
+    store: &Arc<dyn Store>,
+    path: &ProjectPath,
+    now: Timestamp,
+) -> Result<Project, LinggenError> {
+    let mut tries = 0;
+    loop {
+        let (dir, steps) = match locate(store, path)? {
+            Home::Is(project) => return Ok(project),
+            Home::Unclaimed(dir) => (dir.clone(), vec![info(path, &dir, now)?]),
+            Home::Free(dir) => {
+                let mut steps = vec![info(path, &dir, now)?];
+                steps.extend(claim_first(store, path, &dir)?);
+                (dir, steps)
+            }
+        };
+        let scopes: Vec<FilePath> = steps.iter().flat_map(|step| step.paths().cloned()).collect();
+        let claimed = store.lock(&scopes).and_then(|writer| {
+            writer.commit(steps, Durability::Synced)?;
+            writer.release()
+        });
+        tries += 1;
+        match claimed {
+            Ok(()) => return read_project(store, &dir),
+            // Somebody else was quicker; whose directory it is now shows when one looks again.
+            Err(StoreError::Taken { .. } | StoreError::Changed { .. }) if tries < TRIES => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// The step that says whose directory it is.
+fn info(path: &ProjectPath, dir: &FilePath, now: Timestamp) -> Result<Step, LinggenError> {
+    let value = json!({"path": path.as_str(), "name": path.name(), "added_at": now.as_second()});
+    Ok(Stored::new(&ProjectPart::Info.of(dir), &value)?.step(Secrecy::Usual))
+}
+
+/// If a project does not get the directory that other programs would give it, the one that has it is noted there,
+/// because those programs will write over what says so now.
+fn claim_first(
+    store: &Arc<dyn Store>,
+    path: &ProjectPath,
+    dir: &FilePath,
+) -> Result<Option<Step>, LinggenError> {
+    let first = projects_dir().join(&path.encoded()?);
+    let file = ProjectPart::Owner.of(&first);
+    if first == *dir || store.stat(&file)?.is_some() {
+        return Ok(None);
+    }
+    let Some(owner) = read_project(store, &first)?.path else { return Ok(None) };
+    let note = Stored::new(&file, &json!({"path": owner.as_str()}))?;
+    Ok(Some(note.step(Secrecy::Usual)))
+}

@@ -1,0 +1,98 @@
+//! The document that says whose directory that of a project is, made anew from what is known.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::Mending;
+use crate::encoding::{ProjectDir, ProjectPath};
+use crate::error::LinggenError;
+use crate::names::ProjectPart;
+use crate::project::{is_encoded, read_project};
+use crate::runs::runs;
+use crate::stored::Stored;
+use everturn_json::names::FilePath;
+use everturn_session::repairs::value_after;
+use everturn_store::{Store, read_if_there};
+use everturn_value::document::{Document, Style};
+
+/// What mends the document of a project, if it needs that.
+pub(super) fn mend(
+    store: &Arc<dyn Store>,
+    dir: &FilePath,
+    now: Timestamp,
+) -> Result<Option<Mending>, LinggenError> {
+    let file = ProjectPart::Info.of(dir);
+    let Some(bytes) = read_if_there(store, &file)? else { return Ok(None) };
+    let document = Document::parse(&bytes).ok();
+    let clean = document.as_ref().is_some_and(|document| document.findings(&file).is_empty());
+    let is_good = match read_project(store, dir) {
+        Ok(project) => clean && project.path.is_some() && project.is_at_home(),
+        Err(LinggenError::Damaged { file: damaged, .. }) if damaged == file => false,
+        // Another document is damaged; this one is not made worse for it.
+        Err(LinggenError::Damaged { .. }) => clean,
+        Err(error) => return Err(error),
+    };
+    if is_good {
+        return Ok(None);
+    }
+    let mut fields = document
+        .and_then(|document| document.value(&[]).ok().flatten())
+        .and_then(|value| value.as_object().cloned())
+        .unwrap_or_default();
+    let Some(path) = owner(store, dir, &bytes)? else {
+        let says = fields.get("path").and_then(Value::as_str).map(ProjectPath::parse);
+        if clean && says.is_some_and(|path| path.is_ok()) {
+            // It may be right, and the name of the directory wrong: that is for somebody who knows.
+            return Ok(None);
+        }
+        let what = "does not say whose directory it is, and is moved away; \
+                    `everturn project rehome PATH PATH` says it anew";
+        return Ok(Some(Mending { file, what: what.to_owned(), bytes: None }));
+    };
+    complete(&mut fields, &bytes, &path, now);
+    let document = Document::new(&fields, Style::PRETTY_RAW)?;
+    let what = format!("made anew for the project {path}");
+    Ok(Some(Mending { file, what, bytes: Some(document.into_bytes()) }))
+}
+
+/// Puts what a project's document has into the fields that are left of it.
+fn complete(fields: &mut Map<String, Value>, bytes: &[u8], path: &ProjectPath, now: Timestamp) {
+    let known = std::mem::take(fields);
+    let left = |key: &str| value_after(bytes, key).and_then(|tree| tree.to_value().ok());
+    let value = |key: &str| known.get(key).cloned().or_else(|| left(key));
+    let name = value("name").filter(Value::is_string).unwrap_or_else(|| path.name().into());
+    let added = value("added_at").filter(Value::is_i64).unwrap_or_else(|| now.as_second().into());
+    fields.insert("path".to_owned(), path.as_str().into());
+    fields.insert("name".to_owned(), name);
+    fields.insert("added_at".to_owned(), added);
+    for (key, value) in known {
+        fields.entry(key).or_insert(value);
+    }
+}
+
+/// The path of the project, from whatever still tells it and fits the name of the directory.
+fn owner(
+    store: &Arc<dyn Store>,
+    dir: &FilePath,
+    bytes: &[u8],
+) -> Result<Option<ProjectPath>, LinggenError> {
+    let encoded = dir.name().map(|name| ProjectDir::parse(name.as_str()).encoded);
+    let encoded = encoded.unwrap_or_default();
+    let mut said: Vec<String> = Vec::new();
+    said.extend(value_after(bytes, "path").and_then(|tree| tree.string_at::<&str>(&[])));
+    match Stored::read(store, &ProjectPart::Owner.of(dir)) {
+        Ok(owner) => said.extend(owner.and_then(|owner| owner.string("path"))),
+        Err(LinggenError::Damaged { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    for run in runs(store, dir)?.0 {
+        said.extend(run.value.get("repo_path").and_then(Value::as_str).map(str::to_owned));
+    }
+    // A name without a second separator stands for one path only.
+    let one = encoded.strip_prefix('-').filter(|rest| !rest.contains('-'));
+    said.extend(one.map(|rest| format!("/{rest}")));
+    let mut paths = said.iter().filter_map(|path| ProjectPath::parse(path).ok());
+    Ok(paths.find(|path| is_encoded(path, &encoded)))
+}

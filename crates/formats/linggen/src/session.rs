@@ -1,0 +1,337 @@
+//! A session that is read: what it is called, and its messages.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::error::LinggenError;
+use super::messages::{Row, Rows, USER};
+use super::names::{ProjectPart, SessionFile, flat_sessions_dir, session_dir, session_time};
+use super::project::{about, dirs_in, project_dirs};
+use super::stored::Stored;
+use super::yaml::Yaml;
+use everturn_json::finding::{Code, Finding};
+use everturn_json::names::{FilePath, SessionId};
+use everturn_store::{Expect, Fingerprint, Secrecy, Step, Store, read_if_there};
+
+/// Where a session is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SessionPlace {
+    /// Its id: the name of its directory.
+    pub id: SessionId,
+    /// Its directory.
+    pub dir: FilePath,
+}
+
+impl SessionPlace {
+    /// The session of this id in a project's directory, whether or not it is there.
+    #[must_use]
+    pub fn in_project(project: &FilePath, id: SessionId) -> SessionPlace {
+        let dir = session_dir(&ProjectPart::Sessions.of(project), &id);
+        SessionPlace { id, dir }
+    }
+
+    /// The session in a directory.
+    pub(crate) fn of(dir: &FilePath) -> Option<SessionPlace> {
+        let id = SessionId::parse(dir.name()?.as_str()).ok()?;
+        Some(SessionPlace { id, dir: dir.clone() })
+    }
+}
+
+/// Every session of a home, in all projects and outside of them, by what the directories are called.
+///
+/// No file is opened: a directory whose name is that of a session is one, and others are if they have messages or
+/// metadata.
+pub fn sessions(store: &Arc<dyn Store>) -> Result<(Vec<SessionPlace>, Vec<Finding>), LinggenError> {
+    let (mut places, mut findings) = (Vec::new(), Vec::new());
+    let mut dirs = vec![flat_sessions_dir()];
+    for project in project_dirs(store, &mut findings)? {
+        dirs.push(ProjectPart::Sessions.of(&project));
+    }
+    for dir in dirs {
+        let found = match dirs_in(store, &dir, &mut findings) {
+            Ok(found) => found,
+            // One project that cannot be looked at does not hide the others.
+            Err(LinggenError::Store(error)) => {
+                let message =
+                    format!("cannot be read: {}", everturn_session::layout::chain(&error));
+                findings.push(about(&dir, Code::Unreadable, message));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        for session in found {
+            let Some(place) = SessionPlace::of(&session) else {
+                let message = "is no name for a session, and is left alone";
+                findings.push(about(&session, Code::BadName, message));
+                continue;
+            };
+            if session_time(place.id.as_str()).is_some() || is_session(store, &session)? {
+                places.push(place);
+            }
+        }
+    }
+    Ok((places, findings))
+}
+
+/// Whether a directory has what makes a session.
+pub(crate) fn is_session(store: &Arc<dyn Store>, dir: &FilePath) -> Result<bool, LinggenError> {
+    for file in [SessionFile::Messages, SessionFile::Meta] {
+        if store.stat(&file.of(dir))?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether a directory is where sessions of a home are: `projects/{project}/sessions/{id}` or `sessions/{id}`.
+pub fn is_session_dir(store: &Arc<dyn Store>, dir: &FilePath) -> Result<bool, LinggenError> {
+    let named = |path: Option<&FilePath>, name: &str| {
+        path.and_then(FilePath::name).is_some_and(|found| found.as_str() == name)
+    };
+    let Some(sessions) = dir.parent() else { return Ok(false) };
+    Ok(named(Some(&sessions), ProjectPart::Sessions.as_str())
+        && SessionPlace::of(dir).is_some()
+        && is_session(store, dir)?)
+}
+
+/// Where a branch comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lineage {
+    /// The session it was made from.
+    pub parent: String,
+    /// The last message that both share.
+    pub turn: u64,
+    /// `fork`, or `rewind` for messages that were left behind.
+    pub kind: String,
+}
+
+impl Lineage {
+    pub(crate) fn step(&self, dir: &FilePath) -> Result<Step, LinggenError> {
+        let Lineage { parent, turn, kind } = self;
+        let value = json!({"lineage": {"parent": parent, "turn": turn, "kind": kind}});
+        Ok(Stored::new(&SessionFile::Lineage.of(dir), &value)?.step(Secrecy::Usual))
+    }
+}
+
+/// What a session says about itself.
+#[derive(Debug, Clone)]
+pub struct Meta {
+    pub(crate) yaml: Yaml,
+    before: Fingerprint,
+}
+
+impl Meta {
+    /// What people call the session.
+    #[must_use]
+    pub fn title(&self) -> Option<String> {
+        self.yaml.string("title").filter(|title| !title.trim().is_empty())
+    }
+
+    /// When it was made.
+    #[must_use]
+    pub fn created(&self) -> Option<Timestamp> {
+        Timestamp::from_second(self.yaml.integer("created_at")?).ok()
+    }
+
+    /// What programs need that it does not say, in words.
+    pub(crate) fn lacks(&self) -> Vec<String> {
+        let mut lacks = Vec::new();
+        for key in ["id", "title", "created_at"] {
+            if !self.yaml.values().contains_key(key) {
+                lacks.push(format!("it has no {key}"));
+            } else if self.yaml.string(key).is_none() {
+                lacks.push(format!("its {key} is no text"));
+            } else if key == "created_at" && self.created().is_none() {
+                lacks.push("its created_at is no time".to_owned());
+            }
+        }
+        lacks.extend(self.yaml.repeated().iter().map(|key| format!("its {key} is there twice")));
+        lacks
+    }
+
+    /// Everything it says, in the words of the file; newer programs say more than older ones.
+    #[must_use]
+    pub fn values(&self) -> &serde_json::Map<String, Value> {
+        self.yaml.values()
+    }
+
+    /// The step that writes it with another title.
+    pub(crate) fn retitled(&self, dir: &FilePath, title: &str) -> Result<Step, LinggenError> {
+        let mut yaml = self.yaml.clone();
+        let file = SessionFile::Meta.of(dir);
+        yaml.set("title", &title.into()).map_err(|error| LinggenError::damaged(&file, error))?;
+        let (expect, bytes) = (Expect::Content(self.before), yaml.text().as_bytes().to_vec());
+        Ok(Step::Replace { file, expect, bytes, secrecy: Secrecy::Usual })
+    }
+}
+
+/// A session that is read. It never writes, and never waits for whoever does.
+pub struct Session {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) place: SessionPlace,
+    meta: Option<Meta>,
+    findings: Vec<Finding>,
+}
+
+impl Session {
+    /// Opens a session. One without metadata, or with metadata that cannot be read, opens, too, and says so.
+    pub fn open(store: Arc<dyn Store>, place: &SessionPlace) -> Result<Session, LinggenError> {
+        let file = SessionFile::Meta.of(&place.dir);
+        let mut session = Session { store, place: place.clone(), meta: None, findings: Vec::new() };
+        let mut note =
+            |code: Code, message: String| session.findings.push(about(&file, code, message));
+        match read_if_there(&session.store, &file)? {
+            Some(bytes) => match Yaml::from_bytes(&bytes) {
+                // After a power cut a file may have no length; it is not metadata that say nothing.
+                Ok(yaml) if yaml.values().is_empty() => {
+                    note(Code::BadMetadata, "it is empty".to_owned());
+                }
+                Ok(yaml) => {
+                    if let Some(id) = yaml.string("id").filter(|id| id != place.id.as_str()) {
+                        note(Code::WrongPlace, format!("it says that it is {id:?}"));
+                    }
+                    session.meta = Some(Meta { yaml, before: Fingerprint::of(&bytes) });
+                }
+                Err(error) => note(Code::BadMetadata, error.to_string()),
+            },
+            None if session.store.stat(&SessionFile::Messages.of(&place.dir))?.is_some() => {
+                note(
+                    Code::NoMetadata,
+                    "it is missing; programs do not list the session".to_owned(),
+                );
+            }
+            None if session.store.stat(&place.dir)?.is_some() => {
+                note(Code::NoMetadata, "it is missing, and there are no messages".to_owned());
+            }
+            None => return Err(LinggenError::NoSession { id: place.id.to_string() }),
+        }
+        Ok(session)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn place(&self) -> &SessionPlace {
+        &self.place
+    }
+
+    /// What it says about itself, unless that is missing or damaged.
+    #[must_use]
+    pub fn meta(&self) -> Option<&Meta> {
+        self.meta.as_ref()
+    }
+
+    /// What was noticed when it was opened.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    pub(crate) fn file(&self, file: SessionFile) -> FilePath {
+        file.of(&self.place.dir)
+    }
+
+    /// Its messages, from the first on.
+    pub fn rows(&self) -> Result<Rows, LinggenError> {
+        Ok(Rows::forward(&self.store, &self.file(SessionFile::Messages))?)
+    }
+
+    /// Its messages, from the last on.
+    pub fn rows_back(&self) -> Result<Rows, LinggenError> {
+        Ok(Rows::backward(&self.store, &self.file(SessionFile::Messages))?)
+    }
+
+    /// How many messages it has, and where the last one ends.
+    pub(crate) fn count(&self) -> Result<(u64, u64), LinggenError> {
+        let mut last = (0, 0);
+        for row in self.rows()? {
+            let row = row?;
+            last = (row.number.unwrap_or_default(), row.offset + row.length);
+        }
+        Ok(last)
+    }
+
+    /// When it was made: as its metadata say, or its id, or its first message.
+    pub fn created(&self) -> Result<Option<Timestamp>, LinggenError> {
+        let told = self.meta.as_ref().and_then(Meta::created);
+        if let Some(time) = told.or_else(|| session_time(self.place.id.as_str())) {
+            return Ok(Some(time));
+        }
+        for row in self.rows()? {
+            if let Some(time) = row?.time() {
+                return Ok(Some(time));
+            }
+        }
+        Ok(None)
+    }
+
+    /// When its last message was said.
+    pub fn updated(&self) -> Result<Option<Timestamp>, LinggenError> {
+        Ok(self.rows_back()?.next().transpose()?.and_then(|row| row.time()))
+    }
+
+    /// What it would be called if its metadata did not say.
+    pub(crate) fn made_up_title(&self) -> Result<Option<String>, LinggenError> {
+        for row in self.rows()? {
+            if let Some(text) = said_by_user(&row?) {
+                return Ok(Some(auto_title(&text)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where it comes from, if it is a branch.
+    pub fn lineage(&self) -> Result<Option<Lineage>, LinggenError> {
+        let file = self.file(SessionFile::Lineage);
+        let Some(stored) = Stored::read(&self.store, &file)? else { return Ok(None) };
+        let lineage = stored.get("lineage").unwrap_or_default();
+        let text = |key: &str| lineage.get(key).and_then(Value::as_str).map(str::to_owned);
+        let turn = lineage.get("turn").and_then(Value::as_u64);
+        match (text("parent"), turn, text("kind")) {
+            (Some(parent), Some(turn), Some(kind)) => Ok(Some(Lineage { parent, turn, kind })),
+            _ => Err(LinggenError::damaged(&file, "it does not say where the session comes from")),
+        }
+    }
+}
+
+/// What the user said in a message, if it is one of the user's.
+fn said_by_user(row: &Row) -> Option<String> {
+    let tree = row.tree.as_ref()?;
+    tree.string_at(&["from_id"]).filter(|from| from == USER)?;
+    tree.string_at(&["content"]).filter(|content| !content.trim().is_empty())
+}
+
+/// What a session is called after the first thing that the user said: its first six words, at most fifty letters.
+///
+/// ```
+/// use everturn_linggen::auto_title;
+///
+/// assert_eq!(auto_title("Please fix the login bug in auth.rs today"), "Please fix the login bug in");
+/// ```
+#[must_use]
+pub fn auto_title(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().take(6).collect();
+    let title = words.join(" ");
+    if title.chars().count() <= 50 {
+        return title;
+    }
+    let start: String = title.chars().take(47).collect();
+    format!("{start}...")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::auto_title;
+
+    #[test]
+    fn a_title_is_made_of_the_first_words() {
+        let check = |text: &str, expect: &str| assert_eq!(auto_title(text), expect, "{text:?}");
+        check("", "");
+        check("  fix\n the\tbug ", "fix the bug");
+        check("one two three four five six seven", "one two three four five six");
+        check(&"x".repeat(50), &"x".repeat(50));
+        check(&"x".repeat(51), &format!("{}...", "x".repeat(47)));
+        check(&"ü".repeat(60), &format!("{}...", "ü".repeat(47)));
+    }
+}

@@ -1,0 +1,173 @@
+//! Agents and skills: Markdown files with YAML in front, looked for in several places of which later ones win.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::error::LinggenError;
+use super::project::about;
+use super::yaml::{Yaml, YamlError};
+use everturn_json::finding::{Code, Finding};
+use everturn_json::names::FilePath;
+use everturn_store::disk::Kind;
+use everturn_store::{Store, StoreError};
+
+/// What is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpecKind {
+    /// Agents: `{name}.md`, with a name, a description and tools.
+    Agent,
+    /// Skills: `{name}.md` or `{name}/SKILL.md`, with a name and a description.
+    Skill,
+}
+
+impl SpecKind {
+    fn required(self) -> &'static [&'static str] {
+        match self {
+            SpecKind::Agent => &["name", "description", "tools"],
+            SpecKind::Skill => &["name", "description"],
+        }
+    }
+}
+
+/// Whose directory something was found in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The home.
+    Global,
+    /// The home of a program with the same kind of skills.
+    Compatible,
+    /// The workspace.
+    Project,
+}
+
+/// A directory to look into.
+pub struct SpecDir {
+    /// Whose it is.
+    pub source: Source,
+    /// The store that has it.
+    pub store: Arc<dyn Store>,
+    /// Where it is there.
+    pub dir: FilePath,
+}
+
+/// An agent or a skill.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spec {
+    /// What it goes by: its name in small letters.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// All that stands in front.
+    pub fields: Map<String, Value>,
+    /// What comes after.
+    pub body: String,
+    /// Whose it is.
+    pub source: Source,
+    /// Where it was found.
+    pub file: FilePath,
+}
+
+/// What was found, by id, and what is wrong with the rest.
+#[derive(Debug, Clone, Default)]
+pub struct Specs {
+    /// The agents or skills.
+    pub specs: BTreeMap<String, Spec>,
+    /// What could not be used.
+    pub findings: Vec<Finding>,
+}
+
+/// Divides a text into the YAML between two lines of `---` and what follows. A text without them has no YAML.
+///
+/// ```
+/// use everturn_linggen::front_matter;
+///
+/// let (yaml, body) = front_matter("---\nname: a --- b\n---\nWords\n");
+/// assert_eq!((yaml, body), (Some("name: a --- b\n"), "Words\n"));
+/// ```
+#[must_use]
+pub fn front_matter(text: &str) -> (Option<&str>, &str) {
+    let content = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut lines = content.split_inclusive('\n');
+    let Some(first) = lines.next().filter(|line| line.trim_end() == "---") else {
+        return (None, text);
+    };
+    let mut at = first.len();
+    for line in lines {
+        if line.trim_end() == "---" {
+            let body = content.get(at + line.len()..).unwrap_or_default();
+            return (content.get(first.len()..at), body);
+        }
+        at += line.len();
+    }
+    (None, text)
+}
+
+/// Looks for agents or skills. Of several with the same id, the one in the last directory counts.
+pub fn specs(kind: SpecKind, dirs: &[SpecDir]) -> Result<Specs, LinggenError> {
+    let mut found = Specs::default();
+    for dir in dirs {
+        for file in files(kind, dir, &mut found.findings)? {
+            let Ok(text) = String::from_utf8(dir.store.read(&file, 0..u64::MAX)?) else {
+                found.findings.push(about(&file, Code::NotUtf8, "it is not UTF-8"));
+                continue;
+            };
+            match read(kind, dir.source, &file, &text) {
+                Ok(spec) => drop(found.specs.insert(spec.id.clone(), spec)),
+                Err(reason) => found.findings.push(about(&file, Code::BadMetadata, reason)),
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn files(
+    kind: SpecKind,
+    dir: &SpecDir,
+    findings: &mut Vec<Finding>,
+) -> Result<Vec<FilePath>, LinggenError> {
+    let listing = match dir.store.list(&dir.dir) {
+        Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
+        listing => listing?,
+    };
+    let mut files = Vec::new();
+    for entry in listing.entries {
+        let path = dir.dir.join(&entry.name);
+        match entry.kind {
+            Kind::File if entry.name.as_str().ends_with(".md") => files.push(path),
+            Kind::Dir if kind == SpecKind::Skill => {
+                let inner = path.below("SKILL.md");
+                files.extend(dir.store.stat(&inner)?.map(|_| inner));
+            }
+            Kind::LinkOutside => {
+                let message = "is a link that leads out of the root, and is left alone";
+                findings.push(about(&path, Code::LinkOutside, message));
+            }
+            _ => {}
+        }
+    }
+    Ok(files)
+}
+
+fn read(kind: SpecKind, source: Source, file: &FilePath, text: &str) -> Result<Spec, String> {
+    let (yaml, body) = front_matter(text);
+    let yaml = yaml.ok_or("it has no lines of --- around its fields")?;
+    let yaml = Yaml::parse(yaml).map_err(|error: YamlError| error.to_string())?;
+    let missing = |key: &&&str| yaml.values().get(**key).is_none_or(Value::is_null);
+    if let Some(key) = kind.required().iter().find(missing) {
+        return Err(format!("it has no {key}"));
+    }
+    let name = yaml.string("name").ok_or("its name is not a text")?;
+    Ok(Spec {
+        id: name.to_lowercase(),
+        description: yaml.string("description").unwrap_or_default(),
+        name,
+        fields: yaml.values().clone(),
+        body: body.to_owned(),
+        source,
+        file: file.clone(),
+    })
+}
