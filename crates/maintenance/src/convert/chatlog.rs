@@ -1,0 +1,196 @@
+//! A chat log: a message for each entry.
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::record::Records;
+use super::report::{Fate, Report};
+use super::story::{Chat, Story, Told};
+use super::{Draft, Own};
+use everturn_chatlog::import;
+use everturn_session::layout::LayoutError;
+use everturn_session::view::carried::MEMBER;
+use everturn_session::view::{Entry, Kind, Mark, MarkKind, Place};
+use everturn_value::document::Style;
+use everturn_value::tree::Tree;
+
+pub(super) struct Chatlog;
+
+impl Own for Chatlog {
+    fn write(
+        &self,
+        story: &Story,
+        records: Records<'_>,
+        draft: &Draft,
+        report: &mut Report,
+    ) -> Result<Place, LayoutError> {
+        let created = story.created.unwrap_or(draft.now);
+        let mut ids = HashSet::new();
+        let mut time = created;
+        let names: Vec<String> =
+            story.entries.iter().map(|told| free_id(&mut ids, &told.entry)).collect();
+        let mut free = names.iter();
+        let messages = records.lines(story, |Told { entry, .. }| {
+            time = entry.time.unwrap_or(time);
+            message(entry, free.next().map_or("", String::as_str), time)
+        });
+        if let (Records::Original, Some(chat)) = (records, &story.chat) {
+            return as_it_was(story, chat, &messages, draft);
+        }
+        let player =
+            story.entries.iter().find(|told| message_type(&told.entry.kind) == "protagonist");
+        let player = player.map(|told| told.entry.speaker.clone()).unwrap_or_default();
+        let head = json!({
+            "id": draft.id, "created": created.to_string(), "modified": time.to_string(),
+            "series": "", "title": story.title.as_ref().unwrap_or(&draft.id),
+        });
+        let session = json!({
+            "start_time": created.to_string(), "end_time": time.to_string(),
+            "duration_seconds": (time.as_second() - created.as_second()).max(0),
+            "message_count": messages.len(), "protagonist": {"name": player},
+            "support_tools": [], "settings": {},
+        });
+        let (bookmarks, markers) = marks(story, &names, report);
+        let carried = draft.carried.as_ref().map(|carried| format!(",\"{MEMBER}\":{carried}"));
+        put(
+            draft,
+            &format!(
+                "{{\"version\":\"1.0\",\"type\":\"chat-log\",\"metadata\":{head},\"session\":{session},\
+             \"messages\":[{}],\"tool_snapshots\":[],\"bookmarks\":{bookmarks},\"narrative_markers\":{markers}\
+             {}}}",
+                messages.join(","),
+                carried.unwrap_or_default()
+            ),
+        )
+    }
+
+    /// A message may be thrown away, and what it carries with it; the document stays.
+    fn carries_session(&self) -> bool {
+        true
+    }
+}
+
+fn put(draft: &Draft, text: &str) -> Result<Place, LayoutError> {
+    let tree = Tree::parse(text).map_err(|bad| LayoutError::request(bad.to_string()))?;
+    let text = tree.to_text(&Style::PRETTY_RAW_LINE);
+    let made = import(&draft.store, text.as_bytes(), Some(&draft.id))?;
+    Ok(Place { id: made.id, path: made.path })
+}
+
+/// A chat log that was one before: what it said of itself, its messages and its states stand where they stood.
+fn as_it_was(
+    story: &Story,
+    chat: &Chat,
+    messages: &[String],
+    draft: &Draft,
+) -> Result<Place, LayoutError> {
+    let snapshots: Vec<String> = chat.snapshots.iter().map(Tree::to_line).collect();
+    let lists = [("messages", messages.join(",")), ("tool_snapshots", snapshots.join(","))];
+    let mut members = Vec::new();
+    for (key, value) in chat.about.children() {
+        let list = lists.iter().find(|(list, _)| *list == key);
+        let value = match (list, key.as_str()) {
+            (Some(_), _) => continue,
+            (None, "bookmarks" | "narrative_markers") => {
+                // Marks that were taken away meanwhile stay away.
+                let kept = value.children().into_iter().map(|(_, mark)| mark).filter(|stored| {
+                    let id = stored.string_at(&["id"]);
+                    story.marks.iter().any(|mark| Some(&mark.id) == id.as_ref())
+                });
+                let kept: Vec<String> = kept.map(|mark| mark.to_line()).collect();
+                format!("[{}]", kept.join(","))
+            }
+            (None, _) => value.to_line(),
+        };
+        members.push(format!("{}:{value}", json!(key)));
+    }
+    let lists = lists.map(|(key, list)| format!("\"{key}\":[{list}]"));
+    // The lists stand where they usually do, after what the chat log says of itself.
+    members.splice(members.len().min(4)..members.len().min(4), lists);
+    put(draft, &format!("{{{}}}", members.join(",")))
+}
+
+/// The id of a message: that of the entry, if no other has it.
+fn free_id(taken: &mut HashSet<String>, entry: &Entry) -> String {
+    let mut id = entry.id.clone();
+    let mut number = entry.seq;
+    while id.is_empty() || !taken.insert(id.clone()) {
+        id = format!("entry-{number}");
+        number += 1;
+    }
+    id
+}
+
+fn message(entry: &Entry, id: &str, time: Timestamp) -> Value {
+    let kind = message_type(&entry.kind);
+    let plain = |c: char| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let slug: String = entry.speaker.chars().map(plain).collect();
+    let slug = slug.trim_matches('-');
+    json!({
+        "id": id,
+        "timestamp": time.to_string(),
+        "type": kind,
+        "sender": {"id": if slug.is_empty() { kind } else { slug }, "name": entry.speaker},
+        "content": {"text": entry.text},
+    })
+}
+
+/// Bookmarks and narrative markers. Each is at a message.
+fn marks(story: &Story, ids: &[String], report: &mut Report) -> (Value, Value) {
+    let (mut bookmarks, mut markers) = (Vec::new(), Vec::new());
+    for mark in &story.marks {
+        let by_entry =
+            |entry: &String| story.entries.iter().position(|told| told.entry.id == *entry);
+        let at = mark.entry.as_ref().and_then(by_entry).or_else(|| story.position(mark.turn));
+        let Some(message) = at.or((!ids.is_empty()).then_some(0)).and_then(|at| ids.get(at)) else {
+            let why = "there is no message that it could be at";
+            report.note(format!("mark {:?}", mark.name), Fate::Dropped, why);
+            continue;
+        };
+        let kind = kind(mark);
+        if mark.entry.as_ref() != Some(message) {
+            let why = "a mark of a chat log is at a message, the first of its turn";
+            report.note(format!("mark {:?}", mark.name), Fate::Changed, why);
+        }
+        let mut value = json!({
+            "id": mark.id, "type": kind, "name": mark.name, "description": mark.description,
+            "message_id": message,
+        });
+        if let (Value::Object(fields), Some(time)) = (&mut value, mark.time) {
+            fields.insert("timestamp".to_owned(), json!(time.to_string()));
+        }
+        if kind != mark.kind.as_str() {
+            let why = format!("the kind {} becomes {kind}", mark.kind);
+            report.note(format!("mark {:?}", mark.name), Fate::Changed, why);
+        }
+        match (mark.kind == MarkKind::Bookmark, &mut value) {
+            (true, Value::Object(fields)) => {
+                fields.shift_remove("type");
+                bookmarks.push(value);
+            }
+            _ => markers.push(value),
+        }
+    }
+    (Value::Array(bookmarks), Value::Array(markers))
+}
+
+/// The kind of a mark, or the one that comes closest.
+fn kind(mark: &Mark) -> &str {
+    match &mark.kind {
+        MarkKind::Other(_) => MarkKind::Event.as_str(),
+        known => known.as_str(),
+    }
+}
+
+/// The type of message that comes closest to a kind of entry.
+fn message_type(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::User => "protagonist",
+        Kind::Narrator | Kind::Assistant => "narrator",
+        Kind::Npc => "npc",
+        Kind::Ooc => "ooc",
+        _ => "system",
+    }
+}

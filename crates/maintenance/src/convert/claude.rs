@@ -1,0 +1,152 @@
+//! A session of Claude Code: records that name the one they follow.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::calls::tool_name;
+use super::native::{Native, Setting, Written, left_out, stamp, uuid, uuid_of};
+use super::record::object;
+use super::story::{Story, Told};
+use everturn_session::view::Kind;
+
+pub(super) struct Claude;
+
+/// The version of the program whose records these are like.
+const VERSION: &str = "2.0.0";
+
+impl Native for Claude {
+    fn id(&self, asked: Option<&str>, story: &Story) -> Result<String, String> {
+        uuid_of(asked, story)
+    }
+
+    fn file(&self, id: &str, _start: Timestamp) -> String {
+        format!("{id}.jsonl")
+    }
+
+    fn write(&self, story: &Story, setting: &Setting) -> Written {
+        let (time, done) = (setting.start, Written::default());
+        let mut chain = Chain { setting, last: None, time, open: 0, message: String::new(), done };
+        let pairs = story.pairs().uninterrupted(story.entries.iter().map(|told| &told.entry));
+        for (at, told) in story.entries.iter().enumerate() {
+            chain.add(told, pairs.partner(at).map(|other| at.min(other)));
+        }
+        let mut done = Written { pairs, placed: true, ..chain.done };
+        if let Some(title) = &story.title {
+            done.lines.push(json!({
+                "type": "custom-title", "customTitle": title, "sessionId": setting.id,
+            }));
+            done.titled = true;
+        }
+        done
+    }
+}
+
+struct Chain<'s> {
+    setting: &'s Setting,
+    /// The record before.
+    last: Option<String>,
+    time: Timestamp,
+    /// How many calls were not answered yet.
+    open: usize,
+    /// The id of the last message of the model.
+    message: String,
+    done: Written,
+}
+
+impl Chain<'_> {
+    /// Adds an entry. Of a call and its answer, `pair` is the place of the call.
+    fn add(&mut self, told: &Told, pair: Option<usize>) {
+        let entry = &told.entry;
+        self.time = entry.time.unwrap_or(self.time);
+        if let Some(why) =
+            left_out(entry).filter(|_| entry.kind != Kind::ToolResult || pair.is_none())
+        {
+            self.done.fates.push(Err(why));
+            return;
+        }
+        let text = entry.text.as_str();
+        let tool = pair.map(|pair| format!("toolu_{pair:024}"));
+        match (&entry.kind, tool) {
+            (Kind::ToolCall, Some(id)) => {
+                let (name, input) = tool_call(told);
+                let reads = format!("{name} {input}");
+                let block = json!({"type": "tool_use", "id": id, "name": name, "input": input});
+                self.assistant(&block, "tool_use");
+                self.open += 1;
+                self.done.fates.push(Ok(reads));
+            }
+            (Kind::ToolResult, Some(id)) => {
+                let block = json!({"type": "tool_result", "tool_use_id": id, "content": text});
+                let mut fields = said("user", &json!([block]));
+                fields.insert("toolUseResult".to_owned(), text.into());
+                self.push("user", fields);
+                self.open = self.open.saturating_sub(1);
+                self.done.keep(entry);
+            }
+            (Kind::User, _) => {
+                self.push("user", said("user", &text.into()));
+                self.done.keep(entry);
+            }
+            (Kind::Assistant | Kind::Narrator | Kind::Npc | Kind::ToolCall, _) => {
+                self.assistant(&json!({"type": "text", "text": text}), "end_turn");
+                self.done.keep(entry);
+            }
+            (kind, _) if *kind == Kind::thinking() => {
+                let why = "a thought without the signature of its model is refused";
+                self.done.fates.push(Err(why));
+            }
+            _ => {
+                let mut fields = Map::new();
+                fields.insert("subtype".to_owned(), "informational".into());
+                fields.insert("content".to_owned(), text.into());
+                fields.insert("isMeta".to_owned(), false.into());
+                fields.insert("level".to_owned(), "info".into());
+                self.push("system", fields);
+                self.done.keep(entry);
+            }
+        }
+    }
+
+    fn assistant(&mut self, block: &Value, reason: &str) {
+        // Calls that wait together are of one message: the program looks for all their answers behind it.
+        if self.open == 0 {
+            let number = self.done.lines.len().to_string();
+            self.message = uuid(&[&self.setting.id, "message", &number]).replace('-', "");
+        }
+        let id = &self.message;
+        let usage = json!({"input_tokens": 0, "output_tokens": 0});
+        let message = json!({
+            "id": format!("msg_{id}"), "type": "message", "role": "assistant",
+            "model": "<synthetic>", "content": [block], "stop_reason": reason,
+            "stop_sequence": null, "usage": usage,
+        });
+        self.push("assistant", Map::from_iter([("message".to_owned(), message)]));
+    }
+
+    /// Adds a record to the chain.
+    fn push(&mut self, kind: &str, rest: Map<String, Value>) {
+        let id = uuid(&[&self.setting.id, "record", &self.done.lines.len().to_string()]);
+        let mut line = json!({
+            "parentUuid": self.last, "isSidechain": false, "userType": "external",
+            "cwd": self.setting.project, "sessionId": self.setting.id, "version": VERSION,
+            "gitBranch": "", "type": kind,
+        });
+        if let Value::Object(fields) = &mut line {
+            fields.extend(rest);
+            fields.insert("uuid".to_owned(), id.as_str().into());
+            fields.insert("timestamp".to_owned(), stamp(self.time).into());
+        }
+        self.done.lines.push(line);
+        self.last = Some(id);
+    }
+}
+
+fn said(role: &str, content: &Value) -> Map<String, Value> {
+    Map::from_iter([("message".to_owned(), json!({"role": role, "content": content}))])
+}
+
+/// The name of a tool as models may write it, and an object that it is called with.
+fn tool_call(told: &Told) -> (String, Value) {
+    let (name, arguments) = told.call.split(&told.entry.text);
+    (tool_name(name), object(arguments).unwrap_or_else(|| json!({"input": arguments})))
+}

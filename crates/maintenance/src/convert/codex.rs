@@ -1,0 +1,113 @@
+//! A rollout of Codex: items that its model is told, and events that it shows.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::calls::tool_name;
+use super::native::{Native, Setting, Written, left_out, stamp, uuid_of};
+use super::story::{Story, Told};
+use everturn_external::is_asked;
+use everturn_session::view::Kind;
+
+pub(super) struct Codex;
+
+/// The version of the program whose rollouts these are like.
+const VERSION: &str = "0.104.0";
+
+impl Native for Codex {
+    fn id(&self, asked: Option<&str>, story: &Story) -> Result<String, String> {
+        uuid_of(asked, story)
+    }
+
+    fn file(&self, id: &str, start: Timestamp) -> String {
+        let start = stamp(start);
+        let start = start.get(..19).unwrap_or_default().replace(':', "-");
+        format!("rollout-{start}-{id}.jsonl")
+    }
+
+    fn write(&self, story: &Story, setting: &Setting) -> Written {
+        let mut rollout = Rollout { time: setting.start, done: Written::default() };
+        rollout.push(
+            "session_meta",
+            &json!({
+                "id": setting.id, "timestamp": stamp(setting.start), "cwd": setting.project,
+                "originator": "everturn", "cli_version": VERSION, "source": "cli",
+                "model_provider": null,
+            }),
+        );
+        let pairs = story.pairs();
+        for (at, told) in story.entries.iter().enumerate() {
+            rollout.add(told, at, pairs.partner(at));
+        }
+        (rollout.done.pairs, rollout.done.placed) = (pairs, true);
+        rollout.done
+    }
+}
+
+struct Rollout {
+    time: Timestamp,
+    done: Written,
+}
+
+impl Rollout {
+    fn push(&mut self, kind: &str, payload: &Value) {
+        let time = stamp(self.time);
+        self.done.lines.push(json!({"timestamp": time, "type": kind, "payload": payload}));
+    }
+
+    /// What the model is told by somebody.
+    fn message(&mut self, role: &str, block: &str, text: &str) {
+        let content = json!([{"type": block, "text": text}]);
+        self.push("response_item", &json!({"type": "message", "role": role, "content": content}));
+    }
+
+    fn add(&mut self, told: &Told, at: usize, partner: Option<usize>) {
+        let entry = &told.entry;
+        self.time = entry.time.unwrap_or(self.time);
+        if let Some(why) =
+            left_out(entry).filter(|_| entry.kind != Kind::ToolResult || partner.is_none())
+        {
+            self.done.fates.push(Err(why));
+            return;
+        }
+        let text = entry.text.as_str();
+        match &entry.kind {
+            Kind::ToolCall => {
+                let (name, arguments) = told.call.split(text);
+                let name = tool_name(name);
+                let item = json!({
+                    "type": "function_call", "name": name, "arguments": arguments,
+                    "call_id": format!("call_{at}"),
+                });
+                self.push("response_item", &item);
+                let reads = if arguments.is_empty() { name } else { format!("{name} {arguments}") };
+                self.done.fates.push(Ok(reads));
+                return;
+            }
+            Kind::ToolResult if partner.is_some() => {
+                let id = format!("call_{}", partner.unwrap_or_default());
+                let item = json!({"type": "function_call_output", "call_id": id, "output": text});
+                self.push("response_item", &item);
+            }
+            Kind::User => {
+                self.message("user", "input_text", text);
+                // What begins as the program's own messages do is none of the user's there.
+                if is_asked(text) {
+                    let event = json!({"type": "user_message", "message": text, "images": []});
+                    self.push("event_msg", &event);
+                }
+            }
+            Kind::Assistant | Kind::Narrator | Kind::Npc => {
+                self.message("assistant", "output_text", text);
+                self.push("event_msg", &json!({"type": "agent_message", "message": text}));
+            }
+            kind if *kind == Kind::thinking() || *kind == Kind::ToolResult => {
+                // It is shown, and not given to a model, which would want its own signature; or the call that it
+                // answers, without which it would be told on nobody's authority.
+                self.push("event_msg", &json!({"type": "agent_reasoning", "text": text}));
+            }
+            _ => self.message("developer", "input_text", text),
+        }
+        self.done.keep(entry);
+    }
+}

@@ -1,0 +1,146 @@
+//! Files of other programs, in which a conversation can go on there.
+//!
+//! Such a file has only what its program writes itself: nothing is carried. What that leaves out is reported.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::calls::Pairs;
+use super::facts::Facts;
+use super::report::Fate;
+use super::story::Story;
+use everturn_json::checksum::checksum;
+use everturn_session::view::Entry;
+
+/// Makes the file of another program.
+pub(super) trait Native {
+    /// What the program writes behind the last line.
+    fn end(&self) -> &'static str {
+        "\n"
+    }
+
+    /// The id of the new session: the one that was asked for, if the program can have it.
+    fn id(&self, asked: Option<&str>, story: &Story) -> Result<String, String>;
+
+    /// The name of the file.
+    fn file(&self, id: &str, start: Timestamp) -> String;
+
+    /// The lines of the file, and what became of each entry.
+    fn write(&self, story: &Story, setting: &Setting) -> Written;
+}
+
+/// What every line may need.
+pub(super) struct Setting {
+    pub(super) id: String,
+    /// The directory that the program works on.
+    pub(super) project: String,
+    /// When the session began.
+    pub(super) start: Timestamp,
+}
+
+/// A file, while it is being made.
+#[derive(Default)]
+pub(super) struct Written {
+    pub(super) lines: Vec<Value>,
+    /// What each entry reads as there; or why it is not there.
+    pub(super) fates: Vec<Result<String, &'static str>>,
+    /// Whether the title is there.
+    pub(super) titled: bool,
+    /// Whether the directory that it works on is there.
+    pub(super) placed: bool,
+    /// Which answers belong to which calls there, by the places of the entries.
+    pub(super) pairs: Pairs,
+}
+
+impl Written {
+    /// Keeps an entry that reads as its text.
+    pub(super) fn keep(&mut self, entry: &Entry) {
+        self.fates.push(Ok(entry.text.clone()));
+    }
+}
+
+/// An id as programs make them by chance; this one follows from what it is for.
+pub(super) fn uuid(parts: &[&str]) -> String {
+    let name = parts.join("\0");
+    let sum = |salt: &[u8]| checksum(&[salt, name.as_bytes()]);
+    let (high, low) = (sum(b"high"), sum(b"low"));
+    let high = high & !0xf000 | 0x4000;
+    let low = low & !(0b11 << 62) | 0b10 << 62;
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        high >> 32,
+        high >> 16 & 0xffff,
+        high & 0xffff,
+        low >> 48,
+        low & 0xffff_ffff_ffff
+    )
+}
+
+/// Whether a text is such an id.
+fn is_uuid(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
+    let plain = |part: &&str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    lengths == [8, 4, 4, 4, 12] && parts.iter().all(plain)
+}
+
+/// The id of a session of a program that wants such ids.
+pub(super) fn uuid_of(asked: Option<&str>, story: &Story) -> Result<String, String> {
+    match asked {
+        Some(id) if is_uuid(id) => Ok(id.to_owned()),
+        Some(id) => Err(format!("{id:?} is no UUID, which the ids of this program are")),
+        None if is_uuid(&story.id) => Ok(story.id.clone()),
+        None => Ok(uuid(&[&story.layout, &story.id])),
+    }
+}
+
+/// A time as programs write it.
+pub(super) fn stamp(time: Timestamp) -> String {
+    let format = jiff::fmt::temporal::DateTimePrinter::new().precision(Some(3));
+    format.timestamp_to_string(&time)
+}
+
+/// Why an entry is left out whatever the program, if it is.
+pub(super) fn left_out(entry: &Entry) -> Option<&'static str> {
+    match &entry.kind {
+        kind if kind.is_bookkeeping() => Some("a program has kept it for itself"),
+        _ if entry.text.trim().is_empty() => {
+            Some("it says nothing, and empty messages are refused")
+        }
+        _ => None,
+    }
+}
+
+/// What files of other programs have no place for.
+pub(super) fn note_lost(story: &Story, written: &Written, report: &mut super::Report) {
+    let why = "the files of this program have no place for it";
+    if story.title.is_some() && !written.titled {
+        report.note("the title", Fate::Dropped, why);
+    }
+    if !story.marks.is_empty() {
+        report.note(format!("marks: {}", story.marks.len()), Fate::Dropped, why);
+    }
+    if story.has_states() {
+        report.note("the states", Fate::Dropped, why);
+    }
+    let project = story.facts.project.clone().filter(|_| written.placed);
+    let kept = Facts { status: "active".to_owned(), project, ..Facts::default() };
+    story.facts.note_unlike(&kept, "", (Fate::Dropped, why), report);
+    report.note("what records say besides", Fate::Dropped, why);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_follow_from_what_they_are_for_and_look_as_they_should() {
+        let one = uuid(&["game", "one"]);
+        assert!(is_uuid(&one), "{one}");
+        assert_eq!(one.get(14..15), Some("4"));
+        assert!(matches!(one.get(19..20), Some("8" | "9" | "a" | "b")), "{one}");
+        assert_eq!(one, uuid(&["game", "one"]));
+        assert_ne!(one, uuid(&["game", "two"]));
+        assert!(!is_uuid("one") && !is_uuid("0000000g-0000-4000-8000-000000000000"));
+    }
+}

@@ -1,0 +1,366 @@
+//! A session that was built in memory, and how it gets to where it shall be.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::calls::{Call, MISPAIRED, Pairs};
+use super::facts::Facts;
+use super::native::{self, Native, Setting};
+use super::record::{NOTHING, Records, carry_session, difference, is_rounded};
+use super::report::{Fate, Note, Outcome, PUT_RIGHT, Report, UNREADABLE};
+use super::story::{Story, Told};
+use super::{ConvertError, Draft, Own};
+use everturn_json::names::FilePath;
+use everturn_session::layout::{Layout, LayoutError};
+use everturn_session::view::{Entry, Place};
+use everturn_store::{Durability, Expect, MemoryStore, Secrecy, Step, Store, StoreError};
+
+/// What is asked of the new session.
+pub(super) struct Wanted<'w> {
+    pub(super) id: Option<&'w str>,
+    pub(super) project: Option<String>,
+    pub(super) now: Timestamp,
+}
+
+/// A session that was made of another one, read back and found to be the same. It is not written yet.
+pub struct Plan {
+    layout: &'static dyn Layout,
+    place: Place,
+    files: BTreeMap<FilePath, Vec<u8>>,
+    expected: Expected,
+    report: Report,
+}
+
+/// What the new session must read as.
+enum Expected {
+    /// All of what the old one told.
+    Story(Box<Story>),
+    /// These texts, one after the other, and answers of tools that belong to these calls.
+    Texts(Vec<String>, Pairs),
+}
+
+/// An id that files can be named by.
+pub(super) fn id_of(id: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let id: String = id.chars().map(plain).take(100).collect();
+    let id = id.trim_matches(['.', '-']);
+    if id.is_empty() { "converted".to_owned() } else { id.to_owned() }
+}
+
+/// Builds a session of ours: once to learn what its records say by themselves, and once with what they must carry.
+pub(super) fn own(
+    own: &dyn Own,
+    layout: &'static dyn Layout,
+    story: &Story,
+    wanted: Wanted<'_>,
+    mut report: Report,
+) -> Result<Plan, ConvertError> {
+    let Wanted { id, project, now } = wanted;
+    let id = id.map_or_else(|| id_of(&story.id), str::to_owned);
+    let states = own.takes_states(story);
+    let mut draft = Draft { store: empty().0, id, project, now, states, carried: None };
+    if story.is_from(layout.name())
+        && let Some(plan) = as_it_was(own, layout, story, &mut draft, &report)
+    {
+        return Ok(plan);
+    }
+    draft.store = empty().0;
+    let nothing = vec![NOTHING.to_owned(); story.entries.len()];
+    let mut tried = own.write(story, Records::Carrying(&nothing), &draft, &mut Report::default());
+    if tried.is_err() && draft.states {
+        // States that do not fit together are carried, and the rest of the session is what it is.
+        (draft.states, draft.store) = (false, empty().0);
+        tried = own.write(story, Records::Carrying(&nothing), &draft, &mut Report::default());
+    }
+    let told = entries(&draft.store, layout, &tried?)?;
+    if told.len() != story.entries.len() {
+        let what = format!("{} entries, not {}", told.len(), story.entries.len());
+        return Err(ConvertError::Different { what });
+    }
+    let mut carried = Vec::new();
+    for (told, wanted) in told.iter().zip(&story.entries) {
+        let mut difference = difference(told, &wanted.entry);
+        difference.why.extend(own.taken_for(&wanted.entry).map(str::to_owned));
+        carried.push(difference.carried(wanted));
+        report.entries.push(difference.outcome(wanted));
+    }
+    let mut session = NOTHING.to_owned();
+    match carried.first_mut() {
+        _ if own.carries_session() => {
+            carry_session(&mut session, story);
+            draft.carried = Some(session);
+        }
+        Some(first) => carry_session(first, story),
+        None => note_lost(story, draft.states, &mut report),
+    }
+    note_numbers(told.iter().zip(story.entries.iter().map(|told| &told.entry)), &mut report);
+    if story.has_states() && !draft.states && !story.entries.is_empty() {
+        let (name, again) = (layout.name(), "Everturn has them again when this is converted back");
+        let why = match &story.state {
+            Some(_) => format!("{name} has no place for them; {again}"),
+            None => "what they begin with is not known; the changes are carried".to_owned(),
+        };
+        report.note("the states", Fate::Changed, why);
+    }
+    let (store, memory) = empty();
+    draft.store = store;
+    let place = own.write(story, Records::Carrying(&carried), &draft, &mut report)?;
+    let place = story.facts.give(&draft.store, layout, place, now)?;
+    let given = Facts::read(&draft.store, layout, &layout.summary(&draft.store, &place)?, None)?;
+    let is_carried = own.carries_session() || !story.entries.is_empty();
+    let why = match is_carried {
+        true => (Fate::Changed, "it is carried, and comes back when this is converted back"),
+        false => (Fate::Dropped, NO_ENTRY),
+    };
+    story.facts.note_unlike(&given, layout.name(), why, &mut report);
+    let expected = Expected::Story(Box::new(story.clone()));
+    let plan = Plan { layout, place, files: memory.contents(), expected, report };
+    plan.compare(&draft.store)?;
+    Ok(plan)
+}
+
+/// Makes the file of another program.
+pub(super) fn native(
+    native: &dyn Native,
+    layout: &'static dyn Layout,
+    story: &Story,
+    wanted: Wanted<'_>,
+    mut report: Report,
+) -> Result<Plan, ConvertError> {
+    let first = story.entries.iter().find_map(|told| told.entry.time);
+    let start = story.created.or(first).unwrap_or(wanted.now);
+    let id = native.id(wanted.id, story).map_err(LayoutError::request)?;
+    let project = wanted.project.unwrap_or_else(|| "/".to_owned());
+    let path = FilePath::parse(&native.file(&id, start)).map_err(LayoutError::from)?;
+    let written = native.write(story, &Setting { id: id.clone(), project, start });
+    let lines: Vec<String> = written.lines.iter().map(Value::to_string).collect();
+    let bytes = (lines.join("\n") + native.end()).into_bytes();
+    native::note_lost(story, &written, &mut report);
+    let texts = written.fates.iter().filter_map(|fate| fate.clone().ok()).collect();
+    let stays: Vec<bool> = written.fates.iter().map(Result::is_ok).collect();
+    let (store, memory) = empty();
+    let place = Place { id, path };
+    let writer = store.lock(std::slice::from_ref(&place.path))?;
+    writer.commit(vec![new_file(&place.path, bytes)], Durability::Synced)?;
+    writer.release()?;
+    let (files, expected) =
+        (memory.contents(), Expected::Texts(texts, written.pairs.among(&stays)));
+    let mut plan = Plan { layout, place, files, expected, report };
+    plan.compare(&store)?;
+    let told = plan.said(&store)?;
+    let there = story.entries.iter().zip(&written.fates).filter(|(_, fate)| fate.is_ok());
+    note_numbers(told.iter().zip(there.map(|(told, _)| &told.entry)), &mut plan.report);
+    let mut told = told.iter();
+    for (wanted, fate) in story.entries.iter().zip(&written.fates) {
+        let outcome = match fate {
+            Ok(_) => told.next().map(|told| difference(told, &wanted.entry).outcome(wanted)),
+            Err(why) => Some(dropped(wanted, why)),
+        };
+        plan.report.entries.extend(outcome);
+    }
+    Ok(plan)
+}
+
+fn dropped(told: &Told, why: &str) -> Outcome {
+    let Entry { seq, turn, ref id, .. } = told.entry;
+    Outcome { seq, turn, id: id.clone(), fate: Fate::Dropped, why: vec![why.to_owned()] }
+}
+
+fn new_file(file: &FilePath, bytes: Vec<u8>) -> Step {
+    let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
+    Step::Replace { file: file.clone(), expect, bytes, secrecy }
+}
+
+/// A session that had this layout before, with the records that it had. Nothing, if it would not read as it does now,
+/// because something was changed meanwhile.
+fn as_it_was(
+    own: &dyn Own,
+    layout: &'static dyn Layout,
+    story: &Story,
+    draft: &mut Draft,
+    read: &Report,
+) -> Option<Plan> {
+    let (store, memory) = empty();
+    draft.store = store;
+    let mut report = read.clone();
+    let place = own.write(story, Records::Original, draft, &mut Report::default()).ok()?;
+    let place = story.facts.give(&draft.store, layout, place, draft.now).ok()?;
+    report.entries.extend(story.entries.iter().map(|told| {
+        let Entry { seq, turn, ref id, .. } = told.entry;
+        Outcome { seq, turn, id: id.clone(), fate: Fate::Kept, why: Vec::new() }
+    }));
+    let expected = Expected::Story(Box::new(story.clone()));
+    let plan = Plan { layout, place, files: memory.contents(), expected, report };
+    plan.compare(&draft.store).is_ok().then_some(plan)
+}
+
+fn empty() -> (Arc<dyn Store>, MemoryStore) {
+    let memory = MemoryStore::new();
+    (Arc::new(memory.clone()), memory)
+}
+
+fn entries(
+    store: &Arc<dyn Store>,
+    layout: &dyn Layout,
+    place: &Place,
+) -> Result<Vec<Entry>, LayoutError> {
+    let reader = layout.open(store, place)?;
+    let mut stream = reader.entries(reader.turns()?)?;
+    let mut entries = Vec::new();
+    while let Some(entry) = stream.next() {
+        entries.push(entry?);
+    }
+    Ok(entries)
+}
+
+/// Why something is lost that an entry would have carried.
+const NO_ENTRY: &str = "there is no entry that could carry it";
+
+/// What has no place in a session without entries.
+fn note_lost(story: &Story, states: bool, report: &mut Report) {
+    let why = NO_ENTRY;
+    if !story.marks.is_empty() {
+        report.note("the marks", Fate::Dropped, why);
+    }
+    if story.has_states() && !states {
+        report.note("the states", Fate::Dropped, why);
+    }
+}
+
+/// Ids and turns that the new session counts in its own way, and times that it rounds.
+fn note_numbers<'e>(pairs: impl Iterator<Item = (&'e Entry, &'e Entry)>, report: &mut Report) {
+    let (mut ids, mut turns, mut times) = (false, false, false);
+    for (told, wanted) in pairs {
+        ids |= told.id != wanted.id;
+        turns |= told.turn != wanted.turn;
+        times |= told.time.zip(wanted.time).is_some_and(|(own, wanted)| is_rounded(own, wanted));
+    }
+    let notes = [
+        (ids, "ids of entries", "the layout has ids of its own"),
+        (turns, "numbers of turns", "the layout counts turns in its own way"),
+        (times, "times of entries", "the layout keeps them less exactly"),
+    ];
+    for (_, what, why) in notes.into_iter().filter(|(is_so, ..)| *is_so) {
+        report.note(what, Fate::Changed, why);
+    }
+}
+
+impl Plan {
+    /// What becomes of everything.
+    #[must_use]
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Where the session will be.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The layout that the session will have.
+    #[must_use]
+    pub fn layout(&self) -> &'static dyn Layout {
+        self.layout
+    }
+
+    /// The files that will be written, with their lengths.
+    pub fn files(&self) -> impl Iterator<Item = (&FilePath, usize)> {
+        self.files.iter().map(|(path, bytes)| (path, bytes.len()))
+    }
+
+    /// Writes the session, in one commit, and reads it back. Nothing that is there is touched.
+    pub fn write(&self, store: &Arc<dyn Store>) -> Result<Place, ConvertError> {
+        let places = self.layout.places(store)?.places;
+        if let Some(place) = places.into_iter().find(|place| place.id == self.place.id) {
+            return Err(taken(place.id, place.path));
+        }
+        let mut scopes = self.layout.belongings(store, &self.place)?.scopes;
+        let mut steps = Vec::new();
+        for (file, bytes) in &self.files {
+            let is_own = scopes.iter().any(|scope| file.is_within(scope));
+            if !is_own && store.stat(file)?.is_some() {
+                // What the session shares with others, such as its project, is there already.
+                continue;
+            }
+            if !is_own {
+                scopes.push(file.clone());
+            }
+            steps.push(new_file(file, bytes.clone()));
+        }
+        let writer = store.lock(&scopes)?;
+        for scope in &scopes {
+            if store.stat(scope)?.is_some() {
+                return Err(taken(self.place.id.clone(), scope.clone()));
+            }
+        }
+        let done = writer.commit(steps, Durability::Synced);
+        let released = writer.release();
+        match done {
+            Err(StoreError::Taken { path }) => return Err(taken(self.place.id.clone(), path)),
+            done => drop(done?),
+        }
+        released?;
+        let settled = match (super::own(self.layout.name()), &self.expected) {
+            (Some(own), Expected::Story(story)) => {
+                own.settle(store, &self.place, story).map_err(ConvertError::from)
+            }
+            _ => Ok(()),
+        };
+        // From here on the session is there, whatever becomes of the rest.
+        settled.and_then(|()| self.compare(store)).map_err(|error| ConvertError::Left {
+            path: self.place.path.clone(),
+            source: Box::new(error),
+        })?;
+        Ok(self.place.clone())
+    }
+
+    /// The one file that is to be written, if another program shall go on with it.
+    #[must_use]
+    pub fn file(&self) -> Option<&[u8]> {
+        let is_file = matches!(self.expected, Expected::Texts(..));
+        self.files.get(&self.place.path).filter(|_| is_file).map(Vec::as_slice)
+    }
+
+    /// What there is to read in the new session, without what its program keeps for itself.
+    fn said(&self, store: &Arc<dyn Store>) -> Result<Vec<Entry>, ConvertError> {
+        let mut told = entries(store, self.layout, &self.place)?;
+        told.retain(|entry| !entry.kind.is_bookkeeping());
+        Ok(told)
+    }
+
+    /// Reads the session from where it was written, and compares it with what it was made of.
+    pub fn compare(&self, store: &Arc<dyn Store>) -> Result<(), ConvertError> {
+        let found = match &self.expected {
+            Expected::Story(story) => {
+                let mut notes = Report::default();
+                let found = Story::read(store, self.layout, &self.place, None, &mut notes)?;
+                let is_damage = |note: &Note| [UNREADABLE, PUT_RIGHT].contains(&note.what.as_str());
+                let damage = notes.notes.into_iter().find(is_damage).map(|note| note.why);
+                damage.or_else(|| story.unlike(&found))
+            }
+            Expected::Texts(texts, pairs) => {
+                let told = self.said(store)?;
+                let differs = |(told, text): (&Entry, &String)| told.text != *text;
+                let first = told.iter().zip(texts).position(differs);
+                let count = (told.len() != texts.len()).then(|| told.len().min(texts.len()));
+                let text = first.or(count).map(|at| format!("entry {} of the new file", at + 1));
+                let calls: Vec<Call> =
+                    told.iter().map(|entry| Call::of(entry, &entry.raw)).collect();
+                let is_same = || Pairs::of(told.iter().zip(&calls)) == *pairs;
+                text.or_else(|| (!is_same()).then(|| MISPAIRED.to_owned()))
+            }
+        };
+        match found {
+            Some(what) => Err(ConvertError::Different { what }),
+            None => Ok(()),
+        }
+    }
+}
+
+fn taken(id: String, path: FilePath) -> ConvertError {
+    ConvertError::Layout(LayoutError::Taken { id, path })
+}

@@ -1,0 +1,178 @@
+//! Records of the new session: what their own fields say, and what they carry besides.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+
+use super::report::{Fate, Outcome};
+use super::story::{Chat, Story, Told};
+use everturn_session::view::carried::MEMBER;
+use everturn_session::view::{Change, Entry, Mark};
+use everturn_value::tree::Tree;
+
+/// What a record carries of an entry before anybody knows what its own fields say.
+pub(super) const NOTHING: &str = "{}";
+
+/// A record with the entries that it carries.
+pub(super) fn record(own: &Value, carried: &[String]) -> String {
+    let own = own.to_string();
+    let own = own.strip_suffix('}').unwrap_or(&own);
+    let comma = if own.len() > 1 { "," } else { "" };
+    format!("{own}{comma}\"{MEMBER}\":{{\"entries\":[{}]}}}}", carried.join(","))
+}
+
+/// What the records of a new session are made of.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Records<'r> {
+    /// Each entry gets one, which carries this of it.
+    Carrying(&'r [String]),
+    /// They are what they were when the session had this layout before.
+    Original,
+}
+
+impl Records<'_> {
+    /// The records, one for each entry unless they are what they were.
+    pub(super) fn lines(self, story: &Story, mut own: impl FnMut(&Told) -> Value) -> Vec<String> {
+        match self {
+            Records::Original => story.originals().map(Tree::to_line).collect(),
+            Records::Carrying(carried) => {
+                let entries = story.entries.iter().zip(carried);
+                let line = |(told, carried): (&Told, &String)| {
+                    record(&own(told), std::slice::from_ref(carried))
+                };
+                entries.map(line).collect()
+            }
+        }
+    }
+}
+
+/// What the fields of a record do not say of an entry.
+#[derive(Debug, Default)]
+pub(super) struct Difference {
+    /// The fields of the entry that must be carried.
+    fields: Map<String, Value>,
+    /// Why, for those that a reader cares about.
+    pub(super) why: Vec<String>,
+}
+
+/// Compares an entry with what its record says by itself.
+pub(super) fn difference(own: &Entry, wanted: &Entry) -> Difference {
+    let mut found = Difference::default();
+    let mut put = |key: &str, value: Value, why: Option<String>| {
+        found.fields.insert(key.to_owned(), value);
+        found.why.extend(why);
+    };
+    if own.id != wanted.id {
+        put("id", json!(wanted.id), None);
+    }
+    if own.kind != wanted.kind {
+        let why = format!("the kind {} becomes {}", wanted.kind, own.kind);
+        put("kind", json!(wanted.kind.as_str()), Some(why));
+    }
+    if own.speaker != wanted.speaker {
+        let why = format!("the speaker {:?} becomes {:?}", wanted.speaker, own.speaker);
+        put("speaker", json!(wanted.speaker), Some(why));
+    }
+    if own.text != wanted.text {
+        let why = "the text is written in the way of the layout".to_owned();
+        put("text", json!(wanted.text), Some(why));
+    }
+    if own.time != wanted.time {
+        let why = match (own.time, wanted.time) {
+            (_, None) => Some("there was no time, and the layout wants one"),
+            (None, Some(_)) => Some("the layout keeps no times"),
+            (Some(own), Some(wanted)) if is_rounded(own, wanted) => None,
+            (Some(_), Some(_)) => Some("the layout has one time for all of a turn"),
+        };
+        let why = why.map(str::to_owned);
+        put("time", json!(wanted.time.map(|time| time.to_string())), why);
+    }
+    found
+}
+
+/// Whether a time is another one only because it is less exact.
+pub(super) fn is_rounded(own: Timestamp, wanted: Timestamp) -> bool {
+    own != wanted && own.duration_until(wanted).abs() < SignedDuration::from_secs(1)
+}
+
+impl Difference {
+    /// What became of the entry.
+    pub(super) fn outcome(&self, told: &Told) -> Outcome {
+        let Entry { seq, turn, ref id, .. } = told.entry;
+        let fate = if self.why.is_empty() { Fate::Kept } else { Fate::Changed };
+        Outcome { seq, turn, id: id.clone(), fate, why: self.why.clone() }
+    }
+
+    /// What the record carries of the entry.
+    pub(super) fn carried(&self, told: &Told) -> String {
+        let mut fields = Map::new();
+        fields.insert("turn".to_owned(), told.entry.turn.into());
+        fields.extend(self.fields.clone());
+        for (key, value) in [("call", &told.call.id), ("tool", &told.call.tool)] {
+            fields.extend(value.as_ref().map(|value| (key.to_owned(), json!(value))));
+        }
+        let mut text = Value::Object(fields).to_string();
+        if !told.changes.is_empty() {
+            let changes: Vec<String> = told.changes.iter().map(change).collect();
+            add(&mut text, "changes", &format!("[{}]", changes.join(",")));
+        }
+        add(&mut text, "from", &json!(told.from).to_string());
+        if let Some(raw) = &told.raw {
+            add(&mut text, "raw", &raw.to_line());
+        }
+        text
+    }
+}
+
+/// Adds what belongs to the whole session to what the first record carries, or the session itself.
+pub(super) fn carry_session(first: &mut String, story: &Story) {
+    let mut session = json!({
+        "id": story.id, "layout": story.layout, "title": story.title,
+        "created": story.created.map(|time| time.to_string()),
+    });
+    if let Value::Object(fields) = &mut session {
+        let facts = story.facts.carried().into_iter();
+        fields.extend(facts.map(|(key, value)| (key.to_owned(), value)));
+    }
+    add(first, "session", &session.to_string());
+    if !story.marks.is_empty() {
+        let marks: Vec<Value> = story.marks.iter().map(mark).collect();
+        add(first, "marks", &Value::Array(marks).to_string());
+    }
+    if let Some(state) = &story.state {
+        add(first, "state", &state.to_line());
+    }
+    if let Some(game) = &story.game {
+        add(first, "game", &game.to_line());
+    }
+    if let Some(Chat { about, snapshots }) = &story.chat {
+        let snapshots: Vec<String> = snapshots.iter().map(Tree::to_line).collect();
+        let snapshots = snapshots.join(",");
+        let about = about.to_line();
+        add(first, "chat", &format!("{{\"about\":{about},\"snapshots\":[{snapshots}]}}"));
+    }
+}
+
+/// A mark as it is carried, and as documents of marks have it.
+pub(super) fn mark(mark: &Mark) -> Value {
+    json!({
+        "id": mark.id, "kind": mark.kind.as_str(), "name": mark.name,
+        "description": mark.description, "turn": mark.turn, "entry": mark.entry,
+        "time": mark.time.map(|time| time.to_string()),
+    })
+}
+
+fn change(change: &Change) -> String {
+    format!("{{\"scope\":{},\"delta\":{}}}", json!(change.scope), change.delta.to_line())
+}
+
+fn add(object: &mut String, key: &str, json: &str) {
+    object.pop();
+    let comma = if object.len() > 1 { "," } else { "" };
+    object.push_str(&format!("{comma}\"{key}\":{json}}}"));
+}
+
+/// A JSON object, if the text is one.
+pub(super) fn object(text: &str) -> Option<Value> {
+    let tree = Tree::parse(text).ok()?;
+    tree.to_value().ok().filter(Value::is_object)
+}

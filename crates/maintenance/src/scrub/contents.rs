@@ -1,0 +1,222 @@
+//! Files with placeholders in the place of their secrets.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::protected::protected;
+use super::{Changed, ScrubError};
+use crate::sweep::{archive_top, is_vault};
+use everturn_archive::{Limits, pack, verify};
+use everturn_json::names::{FilePath, Name};
+use everturn_secrets::scan::{Counts, Hit, Rules};
+use everturn_session::belongings::files_below;
+use everturn_session::layout::{Layout, LayoutError, chain};
+use everturn_session::shelved::unpacked;
+use everturn_store::overlay::Changes;
+use everturn_store::{Durability, Expect, Secrecy, Step, Store};
+use everturn_value::tree::Tree;
+
+/// What is to be written, and what was found.
+#[derive(Default)]
+pub(super) struct Work {
+    pub(super) changes: Changes,
+    pub(super) changed: Vec<Changed>,
+    /// Secrets that stay, because they lie in what is signed, by file.
+    pub(super) left: Vec<(FilePath, usize)>,
+}
+
+/// A content without its secrets.
+struct Masked {
+    bytes: Vec<u8>,
+    counts: Counts,
+    placeholders: Vec<String>,
+}
+
+/// Looks through files, and works out what each of them becomes.
+pub(super) fn work_on(
+    store: &Arc<dyn Store>,
+    layout: &dyn Layout,
+    files: &[FilePath],
+    rules: &Rules,
+) -> Result<Work, ScrubError> {
+    let mut work = Work::default();
+    for file in files.iter().filter(|file| !is_vault(file)) {
+        let (masked, left) = match archive_top(file) {
+            Some(top) => archive(store, layout, file, &top, rules)?,
+            None => plain(file, &store.read(file, 0..u64::MAX)?, rules),
+        };
+        if left > 0 {
+            work.left.push((file.clone(), left));
+        }
+        if let Some(Masked { bytes, counts, placeholders }) = masked {
+            work.changed.push(Changed { file: file.clone(), counts, placeholders });
+            work.changes.insert(file.clone(), Some(bytes));
+        }
+    }
+    Ok(work)
+}
+
+/// YAML takes a bracket at the start of a value for a list.
+fn dress(file: &FilePath) -> fn(String) -> String {
+    let is_yaml = [".yaml", ".yml"].iter().any(|end| file.as_str().ends_with(end));
+    match is_yaml {
+        true => |text| format!("({})", text.trim_start_matches('[').trim_end_matches(']')),
+        false => |text| text,
+    }
+}
+
+fn plain(file: &FilePath, bytes: &[u8], rules: &Rules) -> (Option<Masked>, usize) {
+    let mut hits = rules.find_bytes(bytes);
+    let all = hits.len();
+    if all == 0 {
+        return (None, 0);
+    }
+    let kept = protected(bytes);
+    let meets = |hit: &Hit| {
+        kept.iter().any(|range| hit.range.start < range.end && range.start < hit.range.end)
+    };
+    hits.retain(|hit| !meets(hit));
+    let dress = dress(file);
+    let hits = keep_json(bytes, hits, rules);
+    let left = all - hits.len();
+    if hits.is_empty() {
+        return (None, left);
+    }
+    let mut placeholders: Vec<String> = hits
+        .iter()
+        .map(|hit| rules.placeholder(hit.family, bytes.get(hit.range.clone()).unwrap_or_default()))
+        .collect();
+    placeholders.sort();
+    placeholders.dedup();
+    let (bytes, counts) = rules.replace_by(bytes, &hits, dress);
+    (Some(Masked { bytes, counts, placeholders }), left)
+}
+
+/// Those of the secrets without which lines that are JSON stay JSON: one that stands where no string is stays.
+fn keep_json(bytes: &[u8], hits: Vec<Hit>, rules: &Rules) -> Vec<Hit> {
+    let mut kept = Vec::with_capacity(hits.len());
+    let mut rest = hits.into_iter().peekable();
+    while let Some(first) = rest.next() {
+        let lines = line_around(bytes, &first.range);
+        let mut group = vec![first];
+        while let Some(next) = rest.next_if(|hit| hit.range.start < lines.end) {
+            group.push(next);
+        }
+        let line = bytes.get(lines.clone()).unwrap_or_default();
+        let without = |hits: &[Hit]| {
+            let moved = |hit: &Hit| {
+                let range = hit.range.start - lines.start..hit.range.end - lines.start;
+                Hit { range, ..hit.clone() }
+            };
+            let within = hits.iter().all(|hit| hit.range.end <= lines.end);
+            !within || is_json(&rules.replace(line, &hits.iter().map(moved).collect::<Vec<_>>()).0)
+        };
+        if is_json(line) && !without(&group) {
+            group.retain(|hit| without(std::slice::from_ref(hit)));
+        }
+        kept.append(&mut group);
+    }
+    kept
+}
+
+/// The line in which a range begins.
+fn line_around(bytes: &[u8], range: &Range<usize>) -> Range<usize> {
+    let is_end = |byte: &u8| *byte == b'\n';
+    let before = bytes.get(..range.start).unwrap_or_default();
+    let start = before.iter().rposition(is_end).map_or(0, |at| at + 1);
+    let after = bytes.get(range.start..).unwrap_or_default();
+    let end = after.iter().position(is_end).map_or(bytes.len(), |at| range.start + at);
+    start..end
+}
+
+/// Whether a line is JSON, or a line of a document that is written on many.
+fn is_json(line: &[u8]) -> bool {
+    let Ok(text) = str::from_utf8(line) else { return false };
+    let text = text.trim().trim_end_matches(',');
+    Tree::parse(text).is_ok() || Tree::parse(format!("{{{text}}}")).is_ok()
+}
+
+/// An archive that is packed anew, if something in it changes.
+fn archive(
+    store: &Arc<dyn Store>,
+    layout: &dyn Layout,
+    file: &FilePath,
+    top: &Name,
+    rules: &Rules,
+) -> Result<(Option<Masked>, usize), ScrubError> {
+    let dir = FilePath::root().join(top);
+    let held = unpacked(store, file, top, &dir)?;
+    let mut work = work_on(&held, layout, &files_below(&held, &dir)?, rules)?;
+    let left = work.left.iter().map(|(_, count)| count).sum();
+    if work.changes.is_empty() {
+        return Ok((None, left));
+    }
+    layout.follow(&held, &dir, &mut work.changes)?;
+    let writer = held.lock(&[FilePath::root()])?;
+    let (expect, secrecy) = (Expect::Anything, Secrecy::Usual);
+    let step = |(file, bytes): (FilePath, Option<Vec<u8>>)| match bytes {
+        Some(bytes) => Step::Replace { file, expect, bytes, secrecy },
+        None => Step::Remove { path: file },
+    };
+    writer.commit(work.changes.into_iter().map(step).collect(), Durability::Written)?;
+    writer.release()?;
+    let bad = |error| LayoutError::damaged(format!("{file} cannot be packed: {}", chain(&error)));
+    let limits = Limits::default();
+    let packed = pack(&*held, &dir, top, &limits, &mut |_| {}).map_err(bad)?;
+    verify(&packed.bytes[..], &packed.contents, &limits).map_err(bad)?;
+    let mut counts = Counts::new();
+    let mut placeholders = Vec::new();
+    for changed in work.changed {
+        for (family, count) in changed.counts {
+            *counts.entry(family).or_default() += count;
+        }
+        placeholders.extend(changed.placeholders);
+    }
+    placeholders.sort();
+    placeholders.dedup();
+    Ok((Some(Masked { bytes: packed.bytes, counts, placeholders }), left))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A token that is made here, so that it stands in no source.
+    fn token() -> String {
+        format!("gsk_{}", "aB3dE5gH7jK9mN1p".repeat(4).get(..52).unwrap())
+    }
+
+    #[track_caller]
+    fn check(file: &str, text: &str, expect: &str, stays: usize) {
+        let (token, rules) = (token(), Rules::standard());
+        let placeholder = rules.placeholder("groq-key", token.as_bytes());
+        let text = text.replace("TOKEN", &token);
+        let (masked, left) = plain(&FilePath::parse(file).unwrap(), text.as_bytes(), rules);
+        let found = masked.map_or(text.clone(), |it| String::from_utf8(it.bytes).unwrap());
+        let digits = placeholder.trim_matches(['[', ']']);
+        assert_eq!(found, expect.replace("TOKEN", &token).replace("DIGITS", digits), "{text}");
+        assert_eq!(left, stays, "{text}");
+    }
+
+    #[test]
+    fn placeholders_fit_where_they_stand() {
+        check("a.jsonl", "{\"a\":\"x TOKEN\"}\n{}\n", "{\"a\":\"x [DIGITS]\"}\n{}\n", 0);
+        check("a.yaml", "title: TOKEN\nid: 1\n", "title: (DIGITS)\nid: 1\n", 0);
+        check("a.txt", "TOKEN TOKEN", "[DIGITS] [DIGITS]", 0);
+        check(
+            "a.json",
+            "{\n  \"a\": \"TOKEN\",\n  \"b\": 1\n}",
+            "{\n  \"a\": \"[DIGITS]\",\n  \"b\": 1\n}",
+            0,
+        );
+        check("a.json", "{\"TOKEN\":1}", "{\"[DIGITS]\":1}", 0);
+        check("a.txt", "nothing", "nothing", 0);
+        check("a.jsonl", "{\"signature\":\"TOKEN\"}", "{\"signature\":\"TOKEN\"}", 1);
+    }
+
+    #[test]
+    fn a_number_behind_a_name_stays_a_number() {
+        let line = "{\"api_key\":1.2345678901234567e10,\"b\":\"TOKEN\"}";
+        check("a.jsonl", line, "{\"api_key\":1.2345678901234567e10,\"b\":\"[DIGITS]\"}", 0);
+    }
+}

@@ -1,0 +1,123 @@
+//! The file of a session's seals: one line for each time it was sealed or renewed.
+//!
+//! ```text
+//! {"seal":1,"time":"…","why":"seal","before":"…","head":"…","entries":{"from":0,"head":"…","records":"…"},"changes":{…}}
+//! ```
+//!
+//! `records` are the beginnings of the hashes of the records that the line adds, 16 digits each.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::chain::{Chain, Chains, SHORT, hex, unhex};
+use everturn_json::names::FilePath;
+use everturn_session::layout::LayoutError;
+use everturn_store::{Store, read_if_there};
+
+const VERSION: u64 = 1;
+
+/// What a line says about one chain.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Added {
+    /// How many records the chain had before.
+    from: u64,
+    head: String,
+    records: String,
+}
+
+impl Added {
+    fn since(known: &Chain, chain: &Chain) -> Added {
+        let start = known.shorts.len();
+        let records = chain.shorts.get(start..).unwrap_or_default().concat();
+        Added { from: known.len(), head: hex(&chain.head), records: hex(&records) }
+    }
+
+    /// The chain with what the line adds.
+    fn put_on(&self, chain: &mut Chain) -> Option<()> {
+        (chain.len() == self.from).then_some(())?;
+        let records = unhex(&self.records)?;
+        let (shorts, rest) = records.as_chunks::<SHORT>();
+        rest.is_empty().then_some(())?;
+        chain.shorts.extend_from_slice(shorts);
+        chain.head = unhex(&self.head)?.try_into().ok()?;
+        Some(())
+    }
+}
+
+/// A line of the file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Line {
+    seal: u64,
+    time: String,
+    why: String,
+    /// The head before.
+    before: String,
+    head: String,
+    entries: Added,
+    changes: Added,
+}
+
+impl Line {
+    /// The session was sealed again.
+    pub(super) fn added(known: &Chains, chains: &Chains, now: Timestamp) -> Line {
+        Line {
+            seal: VERSION,
+            time: now.to_string(),
+            why: "seal".to_owned(),
+            before: known.head(),
+            head: chains.head(),
+            entries: Added::since(&known.entries, &chains.entries),
+            changes: Added::since(&known.changes, &chains.changes),
+        }
+    }
+
+    /// The session was scrubbed, and its records have other hashes now.
+    pub(super) fn renewed(before: &str, chains: &Chains, now: Timestamp) -> Line {
+        let line = Line::added(&Chains::default(), chains, now);
+        Line { why: "scrub".to_owned(), before: before.to_owned(), ..line }
+    }
+
+    pub(super) fn text(&self) -> Vec<u8> {
+        // Texts and numbers can always be written.
+        let mut text = serde_json::to_vec(self).unwrap_or_default();
+        text.push(b'\n');
+        text
+    }
+}
+
+/// What a session's seals say together.
+pub(super) struct Seals {
+    pub(super) chains: Chains,
+    pub(super) time: Option<Timestamp>,
+}
+
+/// Reads the seals of a session; none if it was never sealed.
+pub(super) fn read(store: &Arc<dyn Store>, file: &FilePath) -> Result<Option<Seals>, LayoutError> {
+    let Some(bytes) = read_if_there(store, file)? else { return Ok(None) };
+    let mut seals = Seals { chains: Chains::default(), time: None };
+    let bad = |number: usize| {
+        LayoutError::damaged(format!("{file}, line {}: the seal is damaged", number + 1))
+    };
+    for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        if line.is_empty() {
+            continue;
+        }
+        let line: Line = serde_json::from_slice(line).map_err(|_| bad(number))?;
+        if line.seal != VERSION {
+            return Err(bad(number));
+        }
+        let before = seals.chains.head();
+        if line.why == "scrub" {
+            seals.chains = Chains::default();
+        }
+        let put = line.entries.put_on(&mut seals.chains.entries);
+        let put = put.and_then(|()| line.changes.put_on(&mut seals.chains.changes));
+        if put.is_none() || line.before != before || line.head != seals.chains.head() {
+            return Err(bad(number));
+        }
+        seals.time = line.time.parse().ok();
+    }
+    Ok(Some(seals))
+}
