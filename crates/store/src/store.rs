@@ -21,6 +21,7 @@ mod existing;
 mod file;
 mod fingerprint;
 mod group;
+mod holder;
 mod lives;
 mod locks;
 mod log;

@@ -6,8 +6,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
+use super::holder;
 use super::log::own;
 use super::quarantine::ensure_dir;
 use super::{OWN_DIR, StoreError, open_dirs};
@@ -15,7 +14,7 @@ use crate::disk::{Access, Disk, DiskLock, Sharing, read_all};
 use everturn_json::names::FilePath;
 
 /// The process that opens a store, as others are to see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
     /// Its process id.
     pub pid: u32,
@@ -26,13 +25,13 @@ pub struct Holder {
 impl Holder {
     /// What stands in a lock file.
     pub(super) fn to_text(&self) -> Vec<u8> {
-        serde_json::to_vec(self).unwrap_or_default()
+        holder::to_text(self)
     }
 
     /// The holder that a lock file names.
     pub(super) fn read(disk: &dyn Disk, file: &FilePath) -> Option<Holder> {
         let text = read_all(&*disk.open(file, Access::Read).ok()?).ok()?;
-        serde_json::from_slice(&text).ok()
+        holder::parse(&text)
     }
 }
 
