@@ -8,6 +8,8 @@
 //! Files are read in pieces. [`pack`] holds the compressed archive in memory, because a
 //! [`Step`](everturn_store::Step) carries its content whole; [`Limits::archive`] bounds it. Reading an
 //! archive from a store through [`Pieces`] holds one piece of it and one file of its contents.
+//!
+//! It depends on `everturn-store`, and knows nothing of sessions.
 
 use std::io::BufRead;
 

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod docs;
+mod layers;
 mod repository;
 mod source;
 mod text;
@@ -29,6 +30,8 @@ macro_rules! rules {
 }
 
 rules! {
+    layers::crates_are_members,
+    layers::crates_depend_on_lower_ones,
     source::files_are_small,
     source::modules_are_files_with_names,
     source::modules_are_declared,

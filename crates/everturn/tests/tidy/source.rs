@@ -5,11 +5,12 @@ use crate::repository::{Repository, code_lines};
 /// Beyond this a file is two; the goal is 400.
 const MOST_LINES_OF_CODE: usize = 600;
 
-const LIBRARY: &str = "crates/everturn/src/";
-const DISK: &str = "crates/everturn/src/disk/";
+/// The crates that people run or measure with; every other crate but the catalog is silent and has no files.
+const PROGRAMS: &[&str] =
+    &["crates/bench/", "crates/cli/", "crates/export/", "crates/powercut/", "crates/typeset/"];
+const DISK: &str = "crates/store/src/disk/";
 
 /// What can be made again is kept by one module of its own.
-const CATALOG: &str = "crates/catalog/src/";
 const CATALOG_FILES: &str = "crates/catalog/src/files.rs";
 
 /// The lines of code that contain one of `needles` where a word begins.
@@ -82,7 +83,9 @@ pub(crate) fn modules_say_what_they_are(repository: &Repository) -> Vec<String> 
 pub(crate) fn only_the_disk_module_touches_files(repository: &Repository) -> Vec<String> {
     const NEEDLES: &[&str] = &["std::fs", "fs::", "File::", "OpenOptions"];
     let may = |path: &str| path.starts_with(DISK) || path == CATALOG_FILES;
-    let must_not = |path: &str| path.starts_with(LIBRARY) || path.starts_with(CATALOG);
+    let must_not = |path: &str| {
+        path.contains("/src/") && !PROGRAMS.iter().any(|program| path.starts_with(program))
+    };
     let above_the_disk = repository.rust().filter(|(path, _)| must_not(path) && !may(path));
     above_the_disk.flat_map(|(path, text)| lines_with(path, text, NEEDLES)).collect()
 }
@@ -149,16 +152,17 @@ mod tests {
 
     #[test]
     fn files_are_touched_below_the_disk_trait_only() {
-        let store = "crates/everturn/src/store.rs";
+        let store = "crates/store/src/store.rs";
         let touch = |line| [(store, line)];
         let rule = only_the_disk_module_touches_files;
-        check(rule, &touch("use std::fs;\n"), &["crates/everturn/src/store.rs:1: std::fs"]);
-        check(rule, &touch("\nfs::read(a)"), &["crates/everturn/src/store.rs:2: fs::"]);
-        check(rule, &touch("(File::open(a))"), &["crates/everturn/src/store.rs:1: File::"]);
-        check(rule, &touch("OpenOptions::new()"), &["crates/everturn/src/store.rs:1: OpenOptions"]);
+        check(rule, &touch("use std::fs;\n"), &["crates/store/src/store.rs:1: std::fs"]);
+        check(rule, &touch("\nfs::read(a)"), &["crates/store/src/store.rs:2: fs::"]);
+        check(rule, &touch("(File::open(a))"), &["crates/store/src/store.rs:1: File::"]);
+        check(rule, &touch("OpenOptions::new()"), &["crates/store/src/store.rs:1: OpenOptions"]);
         check(rule, &touch("// std::fs is not for us\nSimFile::open(vfs::root())"), &[]);
-        check(rule, &[("crates/everturn/src/disk/real.rs", "use std::fs;\n")], &[]);
-        check(rule, &[("crates/everturn/tests/a.rs", "use std::fs;\n")], &[]);
+        check(rule, &[("crates/store/src/disk/real.rs", "use std::fs;\n")], &[]);
+        check(rule, &[("crates/store/tests/a.rs", "use std::fs;\n")], &[]);
+        check(rule, &[("crates/cli/src/a.rs", "use std::fs;\n")], &[]);
         let catalog = |name: &'static str| [(name, "use std::fs;\n")];
         check(rule, &catalog("crates/catalog/src/files.rs"), &[]);
         let broken = "crates/catalog/src/index.rs:1: std::fs";

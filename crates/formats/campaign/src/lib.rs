@@ -16,6 +16,9 @@
 //! what happens and calls tools; what it claims is checked against the state before anything is stored.
 //!
 //! Campaigns come in several shapes, see [`Generation`]; a campaign keeps the shape and the rules it has.
+//!
+//! A [`CampaignWriter`] plays turns, a [`Campaign`] reads them, [`Embedded`] is the narrator that needs no model, and
+//! [`CampaignLayout`] shows all of it in the common view. The crate depends on `everturn-session` and what is below it.
 
 mod branch;
 mod briefing;

@@ -10,6 +10,10 @@
 //! A change is one commit that adds a line to the journal, so that it costs the same however long the chat log is. A
 //! fold puts the journal into the document: everything that did not change is copied byte for byte. Reading is the
 //! document with the journal over it, and says the same before a fold and after it.
+//!
+//! A [`ChatLog`] reads messages, a [`ChatWriter`] changes them, a [`Tool`] is what a narrator's [`Tag`]s act on, and
+//! [`ChatLayout`] shows all of it in the common view. The crate depends on `everturn-session`, on `everturn-prompt` for
+//! context windows, and on `everturn-external`, to leave the files of other programs alone.
 
 mod branch;
 pub mod chatlog_import;

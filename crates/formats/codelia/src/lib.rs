@@ -20,6 +20,10 @@
 //! assert_eq!(session.messages(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! A [`Home`] finds sessions, a [`SessionWriter`] appends messages, [`Runs`] and [`ToolOutputs`] keep what goes with them,
+//! and [`CodeliaLayout`] shows all of it in the common view. The crate depends on `everturn-session`, `everturn-settings`
+//! and `everturn-secrets`; the index is SQLite.
 
 mod belongings;
 mod branch;

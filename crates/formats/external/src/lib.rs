@@ -4,12 +4,14 @@
 //! their files -> survey: where each record is -> weave: main line and strands -> entries, when they are asked for
 //! ```
 //!
-//! Each program is a [`Format`] in a file of its own, with a line in [`LAYOUTS`]. A format says which files are its
+//! Each program is a `Format` in a file of its own, with a line in [`LAYOUTS`]. A format says which files are its
 //! own, which records they hold and whom each of them follows, and what a record tells. Everything else is the same for
-//! all: records are put into one main line and strands ([`weave`]), shown in the common view ([`reader`]), and
+//! all: records are put into one main line and strands (`weave`), shown in the common view (`reader`), and
 //! counted. The first pass keeps a few numbers of each record; what it says is read when somebody wants to see it.
 //!
 //! Invariant: nothing here writes. Every record is in exactly one line, or is a finding.
+//!
+//! The crate depends on `everturn-session` and what is below it; [`LAYOUTS`] is all that it offers to users.
 
 mod aider;
 mod blocks;

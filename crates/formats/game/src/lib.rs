@@ -12,6 +12,9 @@
 //! that of a snapshot at or before it with the changes since then.
 //!
 //! Two forms of such directories are read, see [`Form`]; a session keeps the form it has.
+//!
+//! A [`GameWriter`] appends turns and makes scenes, a [`Session`] reads them, a [`Moment`] is the state at a turn, and
+//! [`GameLayout`] shows all of it in the common view. The crate depends on `everturn-session` and what is below it.
 
 mod archive;
 mod branch;

@@ -16,6 +16,10 @@
 //!
 //! The root of the store is the home itself. A message is one commit of one line; everything else is a document
 //! that is changed in place, so that what people and programs wrote there stays.
+//!
+//! A [`ProjectPath`] leads to the directory of a project, a [`Session`] reads messages, a [`SessionWriter`] appends them, and
+//! [`LinggenLayout`] shows all of it in the common view. The crate depends on `everturn-session`, `everturn-settings` and
+//! `everturn-secrets`.
 
 mod branch;
 mod check;

@@ -1,0 +1,26 @@
+//! Campaigns: the files, the rules, and what crashes leave of both.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::panic, reason = "a test that cannot go on should say where")]
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "tables of arguments read better without ampersands"
+)]
+#![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
+
+mod conflicts;
+mod crash;
+use crate::common::crashes;
+mod damage;
+mod embedded;
+mod foreign;
+mod history;
+mod life;
+mod maps;
+mod model;
+mod processes;
+mod scenery;
+mod settings;
+mod spec;
+mod support;
+mod tools;
+mod turns;

@@ -1,0 +1,335 @@
+//! Damaged campaigns: what is still read, what is reported, and how they are put right.
+
+use everturn::campaign::{
+    CampaignError, CampaignWriter, Output, list, plan_repair, repair, undo_repair,
+};
+use everturn::finding::{Code, Severity};
+use everturn::store::Store;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+use crate::campaign::support::{
+    answer, exists, first, first_with, now, open, play, put, read, reader, second, step, value,
+};
+
+const FILE: &str = "campaigns/camp_0001/campaign.json";
+const LOG: &str = "campaigns/camp_0001/turn_log.jsonl";
+const CHANGES: &str = "campaigns/camp_0001/turn_deltas.jsonl";
+
+fn codes(store: &Arc<dyn Store>) -> Vec<Code> {
+    let campaign = reader(store, &crate::campaign::support::id("camp_0001"));
+    campaign.check().unwrap().iter().map(|finding| finding.code).collect()
+}
+
+fn played(checkpoints: u64) -> (Arc<dyn Store>, Value) {
+    let (store, id) = first();
+    let mut campaign = open(&store, &id);
+    play(&mut campaign, answer("", &[step("area_001", "area_002")])).unwrap();
+    campaign
+        .patch_settings(&[("rollback.max_checkpoints".to_owned(), json!(checkpoints))])
+        .unwrap();
+    play(&mut campaign, answer("", &[("map_generate", json!({"parent_area_id": "area_002"}))]))
+        .unwrap();
+    play(&mut campaign, answer("", &[step("area_002", "area_003")])).unwrap();
+    campaign.patch_settings(&[("dialog.auto_type_enabled".to_owned(), json!(false))]).unwrap();
+    let state = value(campaign.state().unwrap());
+    (store, state)
+}
+
+#[test]
+fn a_damaged_document_leaves_the_rows_readable() {
+    for (text, code) in [
+        ("", Code::EmptyDocument),
+        ("\0\0\0", Code::EmptyDocument),
+        ("{\"id\": \"camp_00", Code::BadDocument),
+        ("[]", Code::BadDocument),
+    ] {
+        let (store, _) = played(0);
+        put(&store, FILE, text);
+        let id = crate::campaign::support::id("camp_0001");
+        let campaign = reader(&store, &id);
+        assert_eq!(campaign.findings()[0].code, code, "{text:?}");
+        assert_eq!(campaign.rows().unwrap().count(), 3);
+        assert_eq!(campaign.turn(), 3);
+        assert!(matches!(campaign.state(), Err(CampaignError::Damaged { .. })));
+        assert!(CampaignWriter::open(Arc::clone(&store), &id).is_err());
+        assert_eq!(read(&store, FILE), text);
+        assert_eq!(list(&store).unwrap(), [id], "it is listed all the same");
+    }
+}
+
+/// Damages the document, repairs it, and returns what it is then and how that was done.
+fn mended(store: &Arc<dyn Store>) -> (Value, String) {
+    let id = crate::campaign::support::id("camp_0001");
+    put(store, FILE, "{\"id\": ");
+    let plan = plan_repair(store, &id).unwrap();
+    assert_eq!(read(store, FILE), "{\"id\": ", "a plan changes nothing");
+    let done = repair(store, &id, now()).unwrap();
+    assert_eq!(plan.mendings.len(), done.mendings.len());
+    let what = done.mendings.last().unwrap().what.clone();
+    let kept = format!("{}/{FILE}", done.kept.unwrap().as_str());
+    assert_eq!(read(store, &kept), "{\"id\": ");
+    let campaign = reader(store, &id);
+    assert_eq!(campaign.check().unwrap(), [], "{what}");
+    assert!(repair(store, &id, now()).unwrap().mendings.is_empty());
+    let state = value(campaign.state().unwrap());
+    play(&mut open(store, &id), Output::text("Silence.")).unwrap();
+    (state, what)
+}
+
+#[test]
+fn a_document_is_restored_from_a_checkpoint() {
+    let (store, state) = played(2);
+    let (found, what) = mended(&store);
+    assert_eq!(found, state);
+    assert_eq!(what, "it is restored from the checkpoint of turn_0003");
+    let (store, state) = played(2);
+    put(&store, "campaigns/camp_0001/checkpoints/turn_0003.json", "{");
+    assert_eq!(codes(&store), [Code::BadSnapshot]);
+    let (found, what) = mended(&store);
+    assert_eq!(found, state);
+    assert_eq!(what, "it is restored from the checkpoint of turn_0002");
+    assert!(!exists(&store, "campaigns/camp_0001/checkpoints/turn_0003.json"));
+}
+
+#[test]
+fn a_document_is_restored_from_the_changes() {
+    let (store, state) = played(0);
+    let (found, what) = mended(&store);
+    assert_eq!(found, state);
+    assert_eq!(what, "it is restored from the changes");
+}
+
+#[test]
+fn a_document_is_put_together_from_the_rows_if_there_is_nothing_else() {
+    let (store, state) = played(0);
+    let id = crate::campaign::support::id("camp_0001");
+    let writer = store.lock(&[crate::campaign::support::path(CHANGES)]).unwrap();
+    let remove = everturn::store::Step::Remove { path: crate::campaign::support::path(CHANGES) };
+    writer.commit(vec![remove], everturn::store::Durability::Synced).unwrap();
+    writer.release().unwrap();
+    let (found, what) = mended(&store);
+    assert!(what.contains("put together from the rows"), "{what}");
+    for part in ["positions", "hp", "character_states"] {
+        assert_eq!(found[part], state[part]);
+    }
+    assert!(found["map"]["areas"]["area_003"].is_object());
+    assert_eq!(reader(&store, &id).turn(), 4);
+    let (store, id) = second(|_| {});
+    let mut campaign = open(&store, &id);
+    play(&mut campaign, answer("", &[("move", json!({"to_area_id": "area_002"}))])).unwrap();
+    campaign.release().unwrap();
+    put(&store, CHANGES, "noise\n");
+    let (found, _) = mended(&store);
+    assert_eq!(found["actors"]["pc_001"]["position"], "area_002");
+    assert_eq!(found["positions"], json!({}));
+}
+
+#[test]
+fn nothing_comes_from_nothing() {
+    let (store, id) = first();
+    put(&store, FILE, "");
+    let error = plan_repair(&store, &id).unwrap_err();
+    assert!(error.to_string().contains("could be restored"), "{error}");
+}
+
+#[test]
+fn a_torn_row_is_set_aside_and_the_next_one_has_its_own_line() {
+    let (store, _) = played(0);
+    let id = crate::campaign::support::id("camp_0001");
+    let whole = read(&store, LOG);
+    put(&store, LOG, &format!("{whole}{{\"turn_id\": \"turn_0004\", \"us"));
+    assert_eq!(codes(&store), [Code::TornTail]);
+    let mut campaign = open(&store, &id);
+    let played = play(&mut campaign, Output::text("Silence.")).unwrap();
+    assert_eq!(played.findings[0].code, Code::SetAside);
+    assert_eq!(played.turn, 4);
+    let log = read(&store, LOG);
+    assert!(log.starts_with(&whole) && log.lines().count() == 4);
+    assert_eq!(codes(&store), []);
+}
+
+#[test]
+fn a_torn_change_is_a_gap_and_not_a_wrong_state() {
+    let (store, state) = played(0);
+    let lines = read(&store, CHANGES);
+    let cut = lines.len() - 20;
+    put(&store, CHANGES, &lines[..cut]);
+    let campaign = reader(&store, &crate::campaign::support::id("camp_0001"));
+    assert_eq!(value(&campaign.state_at(3).unwrap().state), state);
+    let moment = campaign.state_at(1).unwrap();
+    assert_eq!(value(&moment.state)["positions"]["pc_001"], "area_002");
+    assert!(codes(&store).contains(&Code::TornTail));
+}
+
+#[test]
+fn rows_that_are_glued_or_broken_get_their_own_lines() {
+    let (store, _) = played(0);
+    let id = crate::campaign::support::id("camp_0001");
+    let rows: Vec<String> = read(&store, LOG).lines().map(str::to_owned).collect();
+    let bad = format!("{}{}\nnoise\n{}\n", rows[0], rows[1], rows[2]);
+    put(&store, LOG, &bad);
+    assert_eq!(codes(&store), [Code::GluedRecords, Code::BadLine]);
+    let done = repair(&store, &id, now()).unwrap();
+    assert_eq!(done.mendings.len(), 1);
+    assert_eq!(read(&store, LOG), format!("{}\n", rows.join("\n")));
+    assert_eq!(read(&store, &format!("{}/{LOG}", done.kept.unwrap())), bad);
+    assert_eq!(codes(&store), []);
+    undo_repair(&store, &id, now()).unwrap();
+    assert_eq!(read(&store, LOG), bad);
+    assert!(undo_repair(&store, &id, now()).is_err(), "there is nothing more to take back");
+}
+
+#[test]
+fn numbers_that_make_no_sense_are_put_in_order_and_lost_turns_say_so() {
+    let (store, _) = played(0);
+    let rows: Vec<String> = read(&store, LOG).lines().map(str::to_owned).collect();
+    let third = rows[2].replace("turn_0003", "turn_0005");
+    let log =
+        [&rows[0], &rows[0], &third, &rows[1], &rows[2]].map(|row| format!("{row}\n")).concat();
+    put(&store, LOG, &log);
+    let expect = [Code::DuplicateTurn, Code::MissingTurns, Code::TurnOrder];
+    assert_eq!(codes(&store)[..3], expect);
+    let id = crate::campaign::support::id("camp_0001");
+    let done = repair(&store, &id, now()).unwrap();
+    let mended: Vec<Value> =
+        read(&store, LOG).lines().map(|row| serde_json::from_str(row).unwrap()).collect();
+    let turns: Vec<&str> = mended.iter().map(|row| row["turn_id"].as_str().unwrap()).collect();
+    assert_eq!(turns, ["turn_0001", "turn_0002", "turn_0003", "turn_0004", "turn_0005"]);
+    assert_eq!(mended[3]["everturn"], json!({"lost": true}));
+    let told = mended[3]["assistant_text"].as_str().unwrap();
+    assert!(told.contains(done.kept.unwrap().as_str()), "{told}");
+    let left = reader(&store, &id).check().unwrap();
+    assert!(left.iter().all(|left| left.code.severity() == Severity::Warning), "{left:?}");
+    assert!(plan_repair(&store, &id).unwrap().mendings.is_empty());
+    undo_repair(&store, &id, now()).unwrap();
+    assert_eq!(read(&store, LOG), log);
+}
+
+#[test]
+fn two_rows_of_one_turn_are_both_kept() {
+    let (store, _) = played(0);
+    let id = crate::campaign::support::id("camp_0001");
+    let log = read(&store, LOG);
+    let rows: Vec<&str> = log.lines().collect();
+    let twin = rows[1].replace("\"assistant_text\": \"\"", "\"assistant_text\": \"Twin.\"");
+    assert_ne!(twin, rows[1]);
+    put(&store, LOG, &format!("{}\n{}\n{twin}\n{}\n", rows[0], rows[1], rows[2]));
+    repair(&store, &id, now()).unwrap();
+    assert_eq!(codes(&store), [Code::TwinTurn]);
+    let second: Value = serde_json::from_str(read(&store, LOG).lines().nth(1).unwrap()).unwrap();
+    assert_eq!(second["everturn"]["also"][0]["assistant_text"], "Twin.");
+}
+
+#[test]
+fn a_change_that_is_damaged_is_made_up_from_what_is_known() {
+    let (store, state) = played(0);
+    let id = crate::campaign::support::id("camp_0001");
+    let before: Vec<Value> =
+        (0..=3).map(|turn| value(&reader(&store, &id).state_at(turn).unwrap().state)).collect();
+    let lines: Vec<String> = read(&store, CHANGES).lines().map(str::to_owned).collect();
+    for hit in 0..lines.len() {
+        let mut damaged = lines.clone();
+        damaged[hit] = damaged[hit].replace("\"kind\"", "\"kimd\"");
+        put(&store, CHANGES, &format!("{}\n", damaged.join("\n")));
+        let broken = read(&store, CHANGES);
+        repair(&store, &id, now()).unwrap();
+        let campaign = reader(&store, &id);
+        let left = campaign.check().unwrap();
+        let worst = left.iter().find(|left| left.code.severity() == Severity::Finding);
+        assert_eq!(worst, None, "line {hit}");
+        assert_eq!(value(campaign.state().unwrap()), state, "line {hit}");
+        for (turn, before) in (0..).zip(&before) {
+            let now = value(&campaign.state_at(turn).unwrap().state);
+            for part in ["positions", "hp"] {
+                assert_eq!(now[part], before[part], "line {hit}, turn {turn}");
+            }
+        }
+        undo_repair(&store, &id, now()).unwrap();
+        assert_eq!(read(&store, CHANGES), broken);
+    }
+}
+
+#[test]
+fn a_state_that_is_not_what_the_last_row_says_is_reported() {
+    let (store, _) = played(0);
+    put(&store, FILE, &read(&store, FILE).replace("\"pc_001\": 10", "\"pc_001\": 4"));
+    assert_eq!(codes(&store), [Code::StateDiffers, Code::UnexplainedChange]);
+}
+
+#[test]
+fn what_the_document_names_must_be_there() {
+    let check = |change: &dyn Fn(&mut Value), expect: &[Code]| {
+        let (store, _) = first_with(change);
+        assert_eq!(codes(&store), expect);
+    };
+    check(&|_| {}, &[]);
+    check(&|document| document["id"] = "camp_0009".into(), &[Code::WrongPlace]);
+    check(&|document| document["positions"]["pc_001"] = "../etc".into(), &[Code::UnknownReference]);
+    check(
+        &|document| document["selected"]["active_actor_id"] = "pc_9".into(),
+        &[Code::UnknownReference],
+    );
+    check(
+        &|document| document["map"]["connections"][0]["to_area_id"] = "x".into(),
+        &[Code::UnknownReference],
+    );
+    check(&|document| document["allowlist"] = json!({}), &[Code::BadDocument]);
+    check(
+        &|document| drop(document.as_object_mut().unwrap().remove("map")),
+        &[
+            Code::BadDocument,
+            Code::BadDocument,
+            Code::BadDocument,
+            Code::UnknownReference,
+            Code::UnknownReference,
+        ],
+    );
+}
+
+#[test]
+fn a_turn_of_which_only_the_changes_are_left_gets_a_row_that_says_so() {
+    let (store, state) = played(0);
+    let rows: Vec<String> = read(&store, LOG).lines().map(str::to_owned).collect();
+    put(&store, LOG, &format!("{}\n{}\n", rows[0], rows[1]));
+    assert!(codes(&store).contains(&Code::BadChange));
+    let id = crate::campaign::support::id("camp_0001");
+    repair(&store, &id, now()).unwrap();
+    assert_eq!(codes(&store), [Code::LostTurn]);
+    let campaign = reader(&store, &id);
+    assert_eq!(campaign.turn(), 3);
+    assert_eq!(value(campaign.state().unwrap()), state);
+}
+
+#[test]
+fn parts_of_the_wrong_kind_are_errors_and_no_crashes() {
+    for (part, wrong) in
+        [("positions", json!("x")), ("map", json!([])), ("hp", json!(1)), ("selected", json!(null))]
+    {
+        let (store, id) = first_with(|document| document[part] = wrong.clone());
+        let before = read(&store, FILE);
+        let mut campaign = open(&store, &id);
+        let result = play(&mut campaign, answer("", &[step("area_001", "area_002")]));
+        assert!(result.is_err(), "{part}");
+        assert_eq!(read(&store, FILE), before);
+        assert!(!exists(&store, LOG));
+    }
+}
+
+#[test]
+fn a_repair_is_taken_back_unless_the_campaign_went_on() {
+    let (store, _) = played(0);
+    let id = crate::campaign::support::id("camp_0001");
+    put(&store, FILE, "{");
+    repair(&store, &id, now()).unwrap();
+    let mended = read(&store, FILE);
+    let back = undo_repair(&store, &id, now()).unwrap();
+    assert_eq!(back.mendings.len(), 1);
+    assert_eq!(read(&store, FILE), "{");
+    repair(&store, &id, now()).unwrap();
+    assert_eq!(read(&store, FILE), mended);
+    play(&mut open(&store, &id), answer("", &[step("area_003", "area_002")])).unwrap();
+    let error = undo_repair(&store, &id, now()).unwrap_err();
+    assert!(error.to_string().contains("was changed after the repair"), "{error}");
+    assert_eq!(reader(&store, &id).turn(), 4);
+}

@@ -1,0 +1,214 @@
+//! What a check finds, and what a repair mends.
+
+use everturn::chatlog::{ChatLog, plan_repair, repair, undo_repair};
+use everturn::finding::{Code, Finding};
+
+use crate::chatlog::support::{
+    EXAMPLE, TALE, at, document, example, exists, memory, path, put, read, reader, tell, told,
+    writer,
+};
+
+fn messages(findings: &[Finding]) -> Vec<(Code, &str)> {
+    findings.iter().map(|finding| (finding.code, finding.message.as_str())).collect()
+}
+
+#[test]
+fn the_example_has_exactly_its_known_inconsistencies() {
+    let store = example();
+    let findings = reader(&store).check().unwrap();
+    assert_eq!(
+        messages(&findings),
+        [
+            (Code::WrongMetadata, "session.message_count is 42, and there are 3 messages"),
+            (
+                Code::UnknownReference,
+                "bookmark bm-001 refers to tool snapshot tool-snapshot-id-1, which is not there"
+            ),
+            (
+                Code::UnknownReference,
+                "the context window refers to tool snapshot tool-snapshot-id-1, which is not there"
+            ),
+        ]
+    );
+}
+
+/// The example with one thing changed has one finding more.
+fn check(from: &str, to: &str, code: Code, words: &str) {
+    let text = EXAMPLE.replacen(from, to, 1);
+    assert_ne!(text, EXAMPLE, "{from}");
+    let store = memory();
+    put(&store, TALE, &text);
+    let log = ChatLog::open(&store, &path(TALE)).unwrap_or_else(|error| panic!("{to}: {error}"));
+    let findings = log.check().unwrap();
+    let found =
+        findings.iter().any(|finding| finding.code == code && finding.message.contains(words));
+    assert!(found, "{to}: {:?}", messages(&findings));
+    // Whatever it is, it is kept when something else is written.
+    let mut log = match everturn::chatlog::ChatWriter::open(&store, &path(TALE)) {
+        Ok(log) => log,
+        Err(error) => return assert!(error.to_string().contains(words), "{error}"),
+    };
+    tell(&mut log, "More.", 1);
+    log.close().unwrap();
+    let kept = to.split('\n').map(str::trim).filter(|part| !part.is_empty());
+    let after = read(&store, TALE);
+    for part in kept {
+        assert!(after.contains(part) || code == Code::WrongMetadata, "{part} is gone");
+    }
+}
+
+#[test]
+fn every_kind_of_damage_inside_a_document_is_a_finding() {
+    check(
+        "\"id\": \"msg-002\"",
+        "\"id\": \"msg-001\"",
+        Code::DuplicateId,
+        "there is a message msg-001 before",
+    );
+    check(
+        "\"message_id\": \"msg-001\"",
+        "\"message_id\": \"msg-009\"",
+        Code::UnknownReference,
+        "tool snapshot 1 belongs to message msg-009",
+    );
+    check(
+        "\"tool_id\": \"rezero-timeline-tracker\"",
+        "\"tool_id\": \"else\"",
+        Code::UnknownReference,
+        "of the tool else",
+    );
+    check(
+        "\"msg-003\"],",
+        "\"msg-003\", \"msg-077\"],",
+        Code::UnknownReference,
+        "the context window refers to message msg-077",
+    );
+    check(
+        "\"type\": \"narrator\"",
+        "\"type\": \"bard\"",
+        Code::BadRecord,
+        "message msg-002: type is \"bard\"",
+    );
+    check(
+        "\"timestamp\": \"2023-05-18T12:01:00Z\"",
+        "\"timestamp\": \"soon\"",
+        Code::BadRecord,
+        "which is no time",
+    );
+    check(
+        "\"is_edited\": false",
+        "\"is_edited\": \"no\"",
+        Code::BadRecord,
+        "metadata.is_edited is a string",
+    );
+}
+
+#[test]
+fn values_keys_and_kinds_that_make_no_sense_are_findings() {
+    check(
+        "\"duration_seconds\": 9000",
+        "\"duration_seconds\": 1",
+        Code::WrongMetadata,
+        "9000 seconds",
+    );
+    check(
+        "\"series\": \"Re:Zero\"",
+        "\"series\": \"Re:Zero\", \"series\": \"x\"",
+        Code::DuplicateKey,
+        "\"series\"",
+    );
+    check(
+        "\"name\": \"System\"",
+        "\"name\": \"System\", \"name\": \"x\"",
+        Code::DuplicateKey,
+        "message msg-001: an object has the key \"name\"",
+    );
+    check("\"version\": \"1.0\"", "\"version\": \"2.0\"", Code::NewerVersion, "2.0");
+    check("\"changes\": []", "\"changes\": 7", Code::BadRecord, "changes is a number");
+    check("\"id\": \"nm-001\"", "\"id\": \"bm-001\"", Code::DuplicateId, "there is a mark bm-001");
+    check(
+        "\"strategy\": \"sliding\"",
+        "\"strategy\": \"greedy\"",
+        Code::BadRecord,
+        "context_window.strategy",
+    );
+    check(
+        "\"bookmarks\": [",
+        "\"bookmarks\": [ 7,",
+        Code::BadRecord,
+        "bookmarks[0]: it is a number",
+    );
+    check(
+        "\"messages\": [",
+        "\"messages\": [ 7, null, \"x\", [1],",
+        Code::BadRecord,
+        "message 1: it is a number",
+    );
+}
+
+#[test]
+fn values_that_follow_are_mended_and_can_be_as_they_were() {
+    let store = example();
+    let planned = plan_repair(&store, &path(TALE)).unwrap();
+    assert_eq!(planned.actions.len(), 1);
+    assert_eq!(read(&store, TALE), EXAMPLE);
+    let done = repair(&store, &path(TALE), at(1)).unwrap();
+    assert_eq!(done.findings.len(), 2, "references are for somebody who knows");
+    assert_eq!(document(&store)["session"]["message_count"], 3);
+    assert!(exists(&store, done.kept.unwrap().as_str()));
+    undo_repair(&store, &path(TALE), at(2)).unwrap();
+    assert_eq!(read(&store, TALE), EXAMPLE);
+    assert!(undo_repair(&store, &path(TALE), at(3)).is_err());
+}
+
+#[test]
+fn a_journal_with_bad_lines_gives_what_it_has_and_is_mended() {
+    let store = example();
+    let mut log = writer(&store);
+    for number in 1..=3 {
+        tell(&mut log, &format!("Number {number}."), number);
+    }
+    log.edit(5, "Edited.", at(4)).unwrap();
+    log.release().unwrap();
+    let journal = "chats/tale.journal.jsonl";
+    let lines: Vec<String> = read(&store, journal).lines().map(str::to_owned).collect();
+    let broken = format!(
+        "{}\n{}\nnoise\n{}\n{{\"op\":\"dance\"}}\n{}\n{{\"op\":\"mess",
+        lines[0], lines[1], lines[3], lines[4]
+    );
+    put(&store, journal, &broken);
+    let log = reader(&store);
+    assert_eq!(log.len(), 5);
+    assert_eq!(log.message(5).unwrap().text(), "Number 3.");
+    let codes: Vec<Code> = log.findings().iter().map(|finding| finding.code).collect();
+    assert_eq!(codes, [Code::BadLine, Code::BadRecord, Code::TornTail]);
+    let before = told(&log);
+    let done = repair(&store, &path(TALE), at(9)).unwrap();
+    assert_eq!(told(&reader(&store)), before);
+    assert!(!exists(&store, journal));
+    assert_eq!(read(&store, &format!("{}/{journal}", done.kept.unwrap())), broken);
+    undo_repair(&store, &path(TALE), at(10)).unwrap();
+    assert_eq!((read(&store, journal), read(&store, TALE)), (broken, EXAMPLE.to_owned()));
+}
+
+#[test]
+fn a_document_that_breaks_off_is_refused_and_what_is_left_is_rescued() {
+    let end = EXAMPLE.find("\"id\": \"msg-003\"").unwrap() + 30;
+    let torn = format!("{}\0\0\0", &EXAMPLE[..end]);
+    let store = memory();
+    put(&store, TALE, &torn);
+    assert!(ChatLog::open(&store, &path(TALE)).is_err());
+    assert!(everturn::chatlog::ChatWriter::open(&store, &path(TALE)).is_err());
+    assert_eq!(read(&store, TALE), torn);
+    let done = repair(&store, &path(TALE), at(1)).unwrap();
+    assert_eq!(reader(&store).len(), 2);
+    assert_eq!(done.findings, []);
+    assert_eq!(document(&store)["session"]["message_count"], 2);
+    assert_eq!(read(&store, &format!("{}/{TALE}", done.kept.unwrap())), torn);
+    let empty = memory();
+    put(&empty, TALE, "\0\0\0\0");
+    let done = repair(&empty, &path(TALE), at(1)).unwrap();
+    assert_eq!((reader(&empty).len(), done.findings), (0, Vec::new()));
+    undo_repair(&empty, &path(TALE), at(2)).unwrap();
+    assert_eq!(read(&empty, TALE), "\0\0\0\0");
+}

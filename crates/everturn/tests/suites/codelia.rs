@@ -1,0 +1,18 @@
+//! The home of Codelia: sessions, their index, runs, outputs, configuration and secrets, as the program has them and
+//! as crashes, other programs and accidents leave them.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod crash;
+use crate::common::crashes;
+mod damage;
+mod database;
+mod foreign;
+mod layout;
+mod legacy;
+mod processes;
+mod runs;
+mod safety;
+mod saves;
+mod secrets;
+mod support;

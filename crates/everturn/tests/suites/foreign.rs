@@ -1,0 +1,21 @@
+//! Sessions of other programs: every oddity of their files, made by generators of our own.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![expect(clippy::needless_pass_by_value, reason = "records are written down where they are used")]
+
+use crate::common::records;
+
+mod aider;
+mod claude;
+mod codex;
+mod convert;
+mod damage;
+mod gemini;
+mod goose;
+mod mend;
+mod only_read;
+mod opencode;
+mod pi;
+mod sillytavern;
+pub(crate) mod support;

@@ -1,0 +1,118 @@
+//! Sessions that need not stay go to the trash, by what they say of themselves.
+
+use std::sync::Arc;
+
+use everturn::layout;
+use everturn::retention::{Policy, apply, candidates, is_pinned, pin, plan, unpin};
+use everturn::store::Store;
+use jiff::ToSpan;
+
+use crate::house::kinds::{ALL, at, memory};
+
+fn all_of(store: &Arc<dyn Store>) -> Vec<everturn::retention::Candidate> {
+    candidates(store, layout::ALL).unwrap()
+}
+
+/// T10, in every layout: what is old by its files is not old by what it says.
+#[test]
+fn t10_retention_goes_by_activity_in_the_session_and_only_when_applied() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || -> Arc<dyn Store> {
+        let holder = everturn::store::Holder { pid: 1, started: String::new() };
+        let disk = Arc::new(everturn::disk::RealDisk::open(dir.path()).unwrap());
+        let options = everturn::store::Options::new(holder);
+        Arc::new(everturn::store::FileStore::open(disk, options).unwrap())
+    };
+    let store = open();
+    for kind in ALL {
+        kind.create(&store).unwrap();
+        kind.say(&store, "Hello.").unwrap();
+    }
+    drop(store);
+    // A backup that was copied back, or a program that touches files: their times are ten years old.
+    touch(dir.path());
+    let store = open();
+    let now = at(0) + 24.hours();
+    let policy = Policy { days: Some(30), ..Policy::default() };
+    let found = all_of(&store);
+    assert_eq!(found.len(), ALL.len());
+    for candidate in &found {
+        assert!(candidate.active.is_some(), "{candidate:?}");
+    }
+    assert_eq!(plan(&policy, found.clone(), now).chosen().count(), 0);
+    // Listing and looking change nothing.
+    for layout in layout::ALL {
+        layout.list(&store).unwrap();
+    }
+    assert_eq!(all_of(&store), found);
+    // A month later all of them are old; nothing goes before somebody says so, and all of it can be had back.
+    let later = at(0) + (24 * 40).hours();
+    let old = plan(&policy, found.clone(), later);
+    assert_eq!(old.chosen().count(), ALL.len());
+    assert_eq!(all_of(&store), found);
+    let mut moved = Vec::new();
+    apply(&store, &old, later, |it| moved.push(it)).unwrap();
+    assert!(moved.iter().all(|it| it.trashed.is_some()), "{moved:?}");
+    assert_eq!(all_of(&store), []);
+    for layout in layout::ALL {
+        for trashed in layout.trashed(&store).unwrap() {
+            layout.restore(&store, &trashed.name).unwrap();
+        }
+    }
+    let again = all_of(&store);
+    let ids = |all: &[everturn::retention::Candidate]| {
+        all.iter().map(|it| (it.layout, it.place.clone(), it.active)).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&again), ids(&found));
+}
+
+#[expect(clippy::disallowed_methods, reason = "another program touches the files")]
+fn touch(dir: &std::path::Path) {
+    let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_400_000_000);
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            touch(&path);
+        } else {
+            let times = std::fs::FileTimes::new().set_modified(old).set_accessed(old);
+            std::fs::File::options().append(true).open(&path).unwrap().set_times(times).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_is_pinned_or_has_changed_stays() {
+    let store = memory();
+    for kind in ALL {
+        kind.create(&store).unwrap();
+        kind.say(&store, "Hello.").unwrap();
+    }
+    let first = &ALL[0];
+    let place = first.place(&store).unwrap();
+    assert!(pin(&store, first.layout(), &place, at(5)).unwrap());
+    assert!(!pin(&store, first.layout(), &place, at(6)).unwrap());
+    let later = at(0) + (24 * 40).hours();
+    let policy = Policy { days: Some(30), ..Policy::default() };
+    let old = plan(&policy, all_of(&store), later);
+    // One is pinned, and of one nothing says when it was active, because this store has no place for its index.
+    assert_eq!(old.chosen().count(), ALL.len() - 2);
+    let why = |id: &str| {
+        let choice = old.choices.iter().find(|choice| choice.candidate.place.id == id).unwrap();
+        choice.why.join(" ")
+    };
+    assert_eq!(why(first.id), "it is pinned");
+    assert_eq!(why(ALL[2].id), "nothing in it says when it was last active");
+    // Somebody goes on with one of them before the plan is applied.
+    ALL[3].say(&store, "Still here.").unwrap();
+    let mut told = Vec::new();
+    apply(&store, &old, later, |it| told.push(it)).unwrap();
+    let stayed: Vec<&str> = told
+        .iter()
+        .filter(|it| it.trashed.is_none())
+        .map(|it| it.candidate.place.id.as_str())
+        .collect();
+    assert_eq!(stayed, [ALL[3].id]);
+    assert!(first.place_of(&store, first.id).unwrap().is_some());
+    assert!(unpin(&store, first.layout(), &place).unwrap());
+    assert!(!is_pinned(&store, first.layout(), &place).unwrap());
+}

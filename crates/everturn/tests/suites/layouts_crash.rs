@@ -1,0 +1,251 @@
+//! What every layout does to whole sessions, through their one shape: marks, branches, the trash, repairs. Each is cut
+//! at every change of the disk, and every session is then as before it or as after it.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::panic, reason = "a test that cannot go on should say where")]
+#![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
+
+use crate::common::crashes;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crashes::{crash_everywhere, fail_everywhere};
+use everturn::disk::sim::SimDisk;
+use everturn::layout::{self, Layout, LayoutError, Repairing, Stage};
+use everturn::names::FilePath;
+use everturn::store::{
+    At, Durability, FileStore, Holder, MemoryStore, Options, Step, Store, StoreError,
+};
+use everturn::tree::Tree;
+use everturn::view::{Forking, New, NewMark, Place};
+use jiff::Timestamp;
+
+/// A layout, and what its sessions are made of.
+struct Kind {
+    layout: &'static str,
+    id: &'static str,
+    fields: &'static str,
+    turn: &'static str,
+    /// A log of the session that another program tears.
+    log: &'static str,
+    /// Whether turns can be marked.
+    marks: bool,
+}
+
+const CODELIA: Kind = Kind {
+    layout: "codelia",
+    id: "one",
+    fields: "{}",
+    turn: r#"{"role":"user","content":"Look."}"#,
+    log: "sessions/messages/one.jsonl",
+    marks: false,
+};
+
+const LINGGEN: Kind = Kind {
+    layout: "linggen",
+    id: "sess-1",
+    fields: r#"{"project":"/srv/site"}"#,
+    turn: r#"{"content":"Look."}"#,
+    log: "projects/-srv-site/sessions/sess-1/messages.jsonl",
+    marks: true,
+};
+
+const CHATLOG: Kind = Kind {
+    layout: "chatlog",
+    id: "tale",
+    fields: "{}",
+    turn: r#"{"type":"narrator","text":"Look."}"#,
+    log: "chats/tale.journal.jsonl",
+    marks: true,
+};
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_767_261_600 + second).unwrap()
+}
+
+type Op = fn(&Kind, &dyn Layout, &Arc<dyn Store>) -> Result<(), LayoutError>;
+
+fn place(kind: &Kind, layout: &dyn Layout, store: &Arc<dyn Store>) -> Result<Place, LayoutError> {
+    let mut places = layout.places(store)?.places;
+    places.retain(|place| place.id == kind.id);
+    Ok(places.remove(0))
+}
+
+fn say(kind: &Kind, layout: &dyn Layout, store: &Arc<dyn Store>) -> Result<(), LayoutError> {
+    let mut editor = layout.edit(store, &place(kind, layout, store)?)?;
+    editor.append(kind.turn, at(1))?;
+    editor.release()
+}
+
+/// Another program dies while it writes.
+fn tear(kind: &Kind, layout: &dyn Layout, store: &Arc<dyn Store>) -> Result<(), LayoutError> {
+    let file = FilePath::parse(kind.log).unwrap();
+    let lock = if kind.layout == "chatlog" { FilePath::parse("chats") } else { Ok(file.clone()) };
+    let writer = store.lock(&[lock.unwrap()])?;
+    // A line that is whole, and says nothing.
+    let lines = b"{\"torn\": [}\n".to_vec();
+    let step = Step::Append { file, at: At::End, lines };
+    writer.commit(vec![step], Durability::Synced)?;
+    writer.release()?;
+    place(kind, layout, store).map(drop)
+}
+
+fn repairing(
+    kind: &Kind,
+    layout: &dyn Layout,
+    store: &Arc<dyn Store>,
+    how: Repairing,
+) -> Result<(), LayoutError> {
+    layout.repair(store, &place(kind, layout, store)?, how, at(20)).map(drop)
+}
+
+/// What is done to every session.
+const OPS: &[Op] = &[
+    |kind, layout, store| {
+        let fields = Tree::parse(kind.fields).unwrap();
+        layout.create(store, &New { fields, ..New::with_id(kind.id) }, at(0))?.close(at(0))
+    },
+    say,
+    say,
+    say,
+    |kind, layout, store| {
+        let forking = Forking { id: Some("fork-1".to_owned()), turn: Some(2) };
+        layout.fork(store, &place(kind, layout, store)?, &forking, at(3), &mut |_| {}).map(drop)
+    },
+    |kind, layout, store| {
+        layout.rewind(store, &place(kind, layout, store)?, 1, at(4), &mut |_| {}).map(drop)
+    },
+    say,
+    tear,
+    |kind, layout, store| repairing(kind, layout, store, Repairing::Mend),
+    |kind, layout, store| repairing(kind, layout, store, Repairing::TakeBack),
+    |kind, layout, store| repairing(kind, layout, store, Repairing::Mend),
+    say,
+];
+
+/// What is done to sessions of layouts that have marks.
+const MARKS: &[Op] = &[
+    |kind, layout, store| {
+        let mark = NewMark::bookmark("here");
+        layout.add_mark(store, &place(kind, layout, store)?, &mark, at(5)).map(drop)
+    },
+    |kind, layout, store| {
+        let place = place(kind, layout, store)?;
+        let marks = layout.open(store, &place)?.marks()?;
+        layout.remove_mark(store, &place, &marks[0].id, at(6)).map(drop)
+    },
+];
+
+/// What is done to sessions as a whole.
+const TRASH: &[Op] = &[
+    |kind, layout, store| {
+        let place = place(kind, layout, store)?;
+        layout.stage(store, &place, Stage::Trash, at(7), &mut |_| {}).map(drop)
+    },
+    |_, layout, store| layout.restore(store, &layout.trashed(store)?[0].name).map(drop),
+    |kind, layout, store| {
+        let place = place(kind, layout, store)?;
+        layout.stage(store, &place, Stage::Trash, at(8), &mut |_| {}).map(drop)
+    },
+    |_, layout, store| layout.purge(store, &layout.trashed(store)?),
+];
+
+fn ops(kind: &Kind) -> Vec<Op> {
+    let marks = MARKS.iter().filter(|_| kind.marks);
+    OPS.iter().chain(marks).chain(TRASH).copied().collect()
+}
+
+/// What anybody can see: what each session says, its marks, and what is in the trash.
+type Seen = BTreeMap<String, String>;
+
+fn seen(layout: &dyn Layout, store: &Arc<dyn Store>) -> Result<Seen, LayoutError> {
+    let mut seen = Seen::new();
+    for place in layout.places(store)?.places {
+        let reader = layout.open(store, &place)?;
+        let turns = reader.turns()?;
+        let mut entries = reader.entries(turns.clone())?;
+        let mut told = format!("{turns:?}");
+        while let Some(entry) = entries.next() {
+            told.push_str(&format!(" {}", entry?.text));
+        }
+        for mark in reader.marks()? {
+            told.push_str(&format!(" *{}", mark.name));
+        }
+        seen.insert(place.id, told);
+    }
+    for trashed in layout.trashed(store)? {
+        seen.insert(format!("trash {}", trashed.name), String::new());
+    }
+    Ok(seen)
+}
+
+fn states(kind: &Kind, layout: &dyn Layout) -> Vec<Seen> {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let mut all = vec![Seen::new()];
+    for (number, op) in ops(kind).iter().enumerate() {
+        let done = op(kind, layout, &store);
+        done.unwrap_or_else(|error| panic!("{}, operation {number}: {error}", kind.layout));
+        all.push(seen(layout, &store).unwrap());
+    }
+    all
+}
+
+fn open(disk: &SimDisk) -> Result<Arc<dyn Store>, StoreError> {
+    let holder = Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
+    let options = Options { log_size: 24 << 10, log_most: 32 << 10, ..Options::new(holder) };
+    Ok(Arc::new(FileStore::open(Arc::new(disk.process()), options)?))
+}
+
+fn verify(layout: &dyn Layout, disk: &SimDisk, before: &Seen, after: &Seen) -> Result<(), String> {
+    let store = open(disk).map_err(|error| error.to_string())?;
+    let found = seen(layout, &store).map_err(|error| error.to_string())?;
+    for id in found.keys().chain(before.keys()) {
+        let here = found.get(id);
+        if here != before.get(id) && here != after.get(id) {
+            return Err(format!(
+                "{id} is {here:?}, not {:?} or {:?}",
+                before.get(id),
+                after.get(id)
+            ));
+        }
+    }
+    // Nothing is gone that is not somewhere else.
+    if before.len() <= after.len() && found.len() < before.len() {
+        return Err(format!("there is less than before: {found:?}"));
+    }
+    Ok(())
+}
+
+fn check(kind: &Kind) {
+    let layout = layout::find(kind.layout).unwrap();
+    let (states, ops) = (states(kind, layout), ops(kind));
+    let work = |disk: &SimDisk| match open(disk) {
+        Ok(store) => ops.iter().take_while(|op| op(kind, layout, &store).is_ok()).count(),
+        Err(_) => 0,
+    };
+    let around = |done: usize| (&states[done], &states[(done + 1).min(ops.len())]);
+    crash_everywhere(kind.layout, ops.len(), 60, work, |disk, done, _| {
+        let (before, after) = around(done);
+        verify(layout, disk, before, after)
+    });
+    fail_everywhere(kind.layout, ops.len(), 60, 3, work, |disk, done| {
+        let (before, after) = around(done);
+        verify(layout, disk, before, after)
+    });
+}
+
+#[test]
+fn whole_sessions_of_codelia_are_as_before_or_as_after() {
+    check(&CODELIA);
+}
+
+#[test]
+fn whole_sessions_of_linggen_are_as_before_or_as_after() {
+    check(&LINGGEN);
+}
+
+#[test]
+fn whole_chat_logs_are_as_before_or_as_after() {
+    check(&CHATLOG);
+}
