@@ -9,7 +9,6 @@
 
 mod conflicts;
 mod crash;
-use crate::common::crashes;
 mod damage;
 mod embedded;
 mod foreign;
@@ -24,3 +23,5 @@ mod spec;
 mod support;
 mod tools;
 mod turns;
+
+use crate::common::crashes;

@@ -7,7 +7,6 @@ mod branches;
 mod check;
 mod context;
 mod crash;
-use crate::common::crashes;
 mod damage;
 mod document;
 mod growth;
@@ -15,3 +14,5 @@ mod journals;
 mod model;
 mod support;
 mod tools;
+
+use crate::common::crashes;

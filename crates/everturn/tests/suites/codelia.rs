@@ -4,7 +4,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod crash;
-use crate::common::crashes;
 mod damage;
 mod database;
 mod foreign;
@@ -16,3 +15,5 @@ mod safety;
 mod saves;
 mod secrets;
 mod support;
+
+use crate::common::crashes;

@@ -4,11 +4,11 @@
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 #![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use crate::common::crashes;
-
 mod crash;
 mod native;
 mod pairs;
 mod report;
 mod sessions;
 mod tools;
+
+use crate::common::crashes;

@@ -26,11 +26,6 @@
 #![expect(clippy::panic, reason = "a test that cannot go on should say where")]
 #![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
 
-use crate::common::crashes;
-use crate::common::kinds;
-use crate::common::records;
-use crate::foreign::support as foreign;
-
 mod support;
 
 mod t01_torn_tail;
@@ -49,3 +44,8 @@ mod t13_secrets;
 mod t14_paths;
 mod t15_full_disk;
 mod t16_cheap;
+
+use crate::common::crashes;
+use crate::common::kinds;
+use crate::common::records;
+use crate::foreign::support as foreign;

@@ -4,8 +4,6 @@
 #![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
 #![expect(clippy::needless_pass_by_value, reason = "records are written down where they are used")]
 
-use crate::common::records;
-
 mod aider;
 mod claude;
 mod codex;
@@ -19,3 +17,5 @@ mod opencode;
 mod pi;
 mod sillytavern;
 pub(crate) mod support;
+
+use crate::common::records;

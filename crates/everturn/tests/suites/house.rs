@@ -5,10 +5,10 @@
 #![expect(clippy::panic, reason = "a test that cannot go on should say where")]
 #![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
 
-use crate::common::crashes;
-use crate::common::kinds;
-
 mod crash;
 mod retention;
 mod scrub;
 mod seal;
+
+use crate::common::crashes;
+use crate::common::kinds;

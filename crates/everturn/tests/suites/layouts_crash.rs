@@ -5,12 +5,10 @@
 #![expect(clippy::panic, reason = "a test that cannot go on should say where")]
 #![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
 
-use crate::common::crashes;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crashes::{crash_everywhere, fail_everywhere};
+use crate::common::crashes::{crash_everywhere, fail_everywhere};
 use everturn::disk::sim::SimDisk;
 use everturn::layout::{self, Layout, LayoutError, Repairing, Stage};
 use everturn::names::FilePath;

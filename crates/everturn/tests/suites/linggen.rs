@@ -3,7 +3,6 @@
 #![expect(clippy::panic, reason = "a test that cannot go on should say where")]
 
 mod crash;
-use crate::common::crashes;
 mod damage;
 mod documents;
 mod homes;
@@ -14,3 +13,5 @@ mod projects;
 mod sessions;
 mod support;
 mod writers;
+
+use crate::common::crashes;

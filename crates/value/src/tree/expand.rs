@@ -95,7 +95,7 @@ impl Hash for Key {
     }
 }
 
-/// Looked up by what [`escape_key`] makes of characters.
+/// Looked up by what `escape_key` makes of characters.
 impl Borrow<str> for Key {
     fn borrow(&self) -> &str {
         self.normal()
