@@ -133,7 +133,7 @@ pub fn set_status(
 /// use std::sync::Arc;
 ///
 /// use everturn_campaign::{NewCampaign, archive, create, list, unarchive};
-/// use everturn_game::Archiving;
+/// use everturn_session::shelf::Archiving;
 /// use everturn_store::{MemoryStore, Store};
 ///
 /// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
