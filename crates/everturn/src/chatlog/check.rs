@@ -13,7 +13,7 @@ use super::shape::{HEAD, MESSAGE, SNAPSHOT, wrong};
 use super::survey::List;
 use crate::finding::{Code, Finding};
 use crate::names::FilePath;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, snapshot};
 use crate::tree::{Kind, Tree};
 
 /// How much of a file is looked at to tell what it is.
@@ -60,13 +60,13 @@ pub(crate) fn journal_of_chat_log(store: &Arc<dyn Store>, file: &FilePath) -> bo
     is_document(store, &document).is_ok_and(|is| is)
 }
 
-/// What is wrong with a chat log, and how many records its journal has.
+/// What is wrong with a chat log between two commits, and how many records its journal has.
 pub(crate) fn check_log(
     store: &Arc<dyn Store>,
     file: &FilePath,
 ) -> Result<(Vec<Finding>, u64), ChatError> {
     let path = document_named(file).unwrap_or_else(|| file.clone());
-    let log = ChatLog::open(store, &path)?;
+    let log = ChatLog::open(&snapshot(store, &Files::of(&path)?.to_read())?, &path)?;
     let records = (log.overlay.messages.len() + log.overlay.snapshots.len()) as u64;
     Ok((log.check()?, records))
 }

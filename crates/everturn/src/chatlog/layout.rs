@@ -139,7 +139,7 @@ impl Layout for ChatLayout {
         Ok(search.found)
     }
 
-    fn summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
+    fn read_summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
         let mut summary = Summary {
             place: place.clone(),
             layout: NAME,
@@ -178,13 +178,21 @@ impl Layout for ChatLayout {
         Ok(summary)
     }
 
+    fn snapshot_paths(&self, place: &Place) -> Result<Vec<FilePath>, LayoutError> {
+        Ok(Files::of(&place.path)?.to_read())
+    }
+
     fn evidence(&self, _store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
         let Files { document, journal, folded, .. } = Files::of(&place.path)?;
         let files = vec![document, journal, folded];
         Ok(Evidence { summary: files.clone(), entries: files, log: None })
     }
 
-    fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
+    fn open_reader(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+    ) -> Result<Box<dyn Reader>, LayoutError> {
         Ok(Box::new(reader::ChatReader { log: ChatLog::open(store, &place.path)? }))
     }
 

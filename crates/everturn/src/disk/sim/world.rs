@@ -118,7 +118,7 @@ impl World {
         self.next_pid
     }
 
-    fn alive(&self, pid: Pid) -> io::Result<()> {
+    pub(super) fn alive(&self, pid: Pid) -> io::Result<()> {
         if self.living.contains(&pid) && !self.crashed {
             Ok(())
         } else {
