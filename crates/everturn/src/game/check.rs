@@ -12,7 +12,7 @@ use crate::check::{Checked, Watch};
 use crate::disk::Kind;
 use crate::finding::{Code, Finding};
 use crate::names::{FilePath, SessionId};
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, snapshot};
 
 /// Checks a session: every line, every document, and whether they fit together.
 ///
@@ -24,7 +24,7 @@ pub fn check_session(
 ) -> Result<Checked, GameError> {
     let status = find(store, id)?.ok_or_else(|| GameError::NoSession { id: id.clone() })?;
     let place = Place::of(&status.session(id));
-    Ok(check_dir(store, &place, watch)?.checked)
+    Ok(check_dir(&snapshot(store, &place.anywhere())?, &place, watch)?.checked)
 }
 
 /// What checking a directory has looked at.

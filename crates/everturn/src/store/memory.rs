@@ -179,6 +179,12 @@ impl Store for MemoryStore {
         Ok(listing)
     }
 
+    /// A copy of everything.
+    fn snapshot(&self, _paths: &[FilePath]) -> Result<Option<Arc<dyn Store>>, StoreError> {
+        let state = locked(&self.state).clone();
+        Ok(Some(Arc::new(MemoryStore { state: Arc::new(Mutex::new(state)) })))
+    }
+
     fn lock(&self, scopes: &[FilePath]) -> Result<Box<dyn Writer>, StoreError> {
         let mut state = locked(&self.state);
         for scope in scopes {
