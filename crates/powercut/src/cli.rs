@@ -50,7 +50,7 @@ pub(crate) struct Cli {
     seconds: u64,
 
     /// How many rounds go on at the same time
-    #[arg(long, value_name = "N", default_value = "2")]
+    #[arg(long, value_name = "N", default_value = "3")]
     jobs: NonZero<usize>,
 
     /// Where recordings of rounds with failures go

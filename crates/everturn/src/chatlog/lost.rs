@@ -43,8 +43,7 @@ impl LostDocument {
             journal.base.map_or((0, 0), |base| (base.messages, base.snapshots));
         let last_message = journal.messages.keys().next_back().copied();
         let last_snapshot = journal.snapshots.keys().next_back().copied();
-        let is_dense = last_message.unwrap_or(messages)
-            == messages + journal.messages.len() as u64
+        let is_dense = last_message.unwrap_or(messages) == messages + journal.messages.len() as u64
             && last_snapshot.unwrap_or(snapshots) == snapshots + journal.snapshots.len() as u64;
         let len = content.map(Content::len);
         Ok(Some(LostDocument { len, base: journal.base, is_dense }))

@@ -111,7 +111,8 @@ fn mend(
     }
     let lines = journal.as_ref().map(|bytes| {
         own_records(&files.journal, bytes, |tree| {
-            says_something(tree) && (!damage || is_lost || adds(tree) || tree.at(&["journal"]).is_some())
+            says_something(tree)
+                && (!damage || is_lost || adds(tree) || tree.at(&["journal"]).is_some())
         })
     });
     let lines = lines.transpose()?;

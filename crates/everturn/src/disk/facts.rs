@@ -178,8 +178,8 @@ mod system {
         };
         let born = data.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let id = FileId(data.dev(), data.ino(), born.map_or(0, |age| age.as_nanos() as u64));
-        let modified = data.mtime().cast_unsigned().rotate_left(32)
-            ^ data.mtime_nsec().cast_unsigned();
+        let modified =
+            data.mtime().cast_unsigned().rotate_left(32) ^ data.mtime_nsec().cast_unsigned();
         Stat { kind, len: data.len(), id, mode: data.mode() & 0o7777, modified }
     }
 }
