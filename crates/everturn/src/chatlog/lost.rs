@@ -63,11 +63,13 @@ impl LostDocument {
                 format!("the document is empty ({len} bytes without content)"),
             ),
         };
-        let had = match self.base {
-            Some(base) => format!("the {} messages that it had are missing", base.messages),
+        let had = match self.base.map(|base| base.messages) {
+            Some(0) => "it had no messages when the journal was begun".to_owned(),
+            Some(1) => "the message that it had is missing".to_owned(),
+            Some(count) => format!("the {count} messages that it had are missing"),
             None => "the messages that it had are missing".to_owned(),
         };
-        let message = format!("{what}; {had}, and those of the journal are there");
+        let message = format!("{what}; {had}; what the journal has is there");
         Finding { file: files.document.clone(), line: None, offset: None, code, message }
     }
 

@@ -123,6 +123,8 @@ fn a_journal_beside_an_empty_document_is_shown() {
         let code = if remains.is_some() { Code::EmptyDocument } else { Code::MissingFile };
         assert_eq!(found.code, code, "{remains:?}");
         assert!(found.message.contains("the 3 messages that it had"), "{found:?}");
+        let about = log.check().unwrap();
+        assert_eq!(about.iter().filter(|found| found.file == path(TALE)).count(), 1, "{about:?}");
     }
 }
 

@@ -148,10 +148,10 @@ impl<'a> Examination<'a> {
         };
         let is_wrong = |finding: &&Value| {
             let code = text(finding, "code");
-            text(finding, "severity") != "warning"
-                && !allowed.contains(&code.as_str())
-                && !(is_shared && code == CHANGED_BY_OTHERS)
-                && !(has_conflict && code == STATE_DIFFERS)
+            let is_allowed = allowed.contains(&code.as_str())
+                || (is_shared && code == CHANGED_BY_OTHERS)
+                || (has_conflict && code == STATE_DIFFERS);
+            text(finding, "severity") != "warning" && !is_allowed
         };
         let wrong: Vec<&Value> = findings.iter().filter(is_wrong).collect();
         if outcome.code == Some(3) && wrong.is_empty() {
