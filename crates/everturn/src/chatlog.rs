@@ -25,6 +25,7 @@ mod journal;
 mod layout;
 mod life;
 mod log;
+mod lost;
 mod message;
 mod names;
 mod refit;

@@ -210,6 +210,9 @@ pub struct Stat {
     pub id: FileId,
     /// The permission bits, where the system has them.
     pub mode: u32,
+    /// Tells whether the content was written since an earlier look: the time of that, in some unit. Zero if
+    /// there is nothing to tell it by.
+    pub modified: u64,
 }
 
 /// Tells one file from another, whatever their names: its device, its number there, and when it was made,

@@ -189,7 +189,7 @@ fn check_way(base: &dyn Disk, place: &Place) -> io::Result<()> {
 }
 
 fn new_dir(id: FileId) -> Stat {
-    Stat { kind: Kind::Dir, len: 0, id, mode: 0o755 }
+    Stat { kind: Kind::Dir, len: 0, id, mode: 0o755, modified: 0 }
 }
 
 /// An identity that no file has: no device has the highest number.

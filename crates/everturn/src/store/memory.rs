@@ -156,8 +156,9 @@ impl Store for MemoryStore {
             len: bytes.len() as u64,
             id,
             mode: *mode,
+            modified: 0,
         });
-        let dir = Stat { kind: Kind::Dir, len: 0, id, mode: 0o755 };
+        let dir = Stat { kind: Kind::Dir, len: 0, id, mode: 0o755, modified: 0 };
         Ok(file.or_else(|| state.exists(path).then_some(dir)))
     }
 
