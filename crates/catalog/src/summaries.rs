@@ -11,7 +11,8 @@ use std::path::Path;
 use std::thread;
 use std::time::SystemTime;
 
-use everturn::layout::{Layout, LayoutError};
+use everturn::finding::Finding;
+use everturn::layout::{Layout, LayoutError, MAX_LIST_TRIES};
 use everturn::names::{FilePath, Name};
 use everturn::view::{Evidence, Place, Places, Summary};
 use jiff::Timestamp;
@@ -77,6 +78,30 @@ pub(crate) fn list(
 ) -> Result<Option<io::Error>, LayoutError> {
     // What is kept tells nothing while commits are shown that the files lack.
     let dir = dir.filter(|_| source.store.is_plain());
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let (rows, findings, saved) = list_once(dir, (source, layout), detail, now)?;
+        let mut places = rows.iter().map(|row| &row.summary.place);
+        // A session that was paused or resumed meanwhile is somewhere else now.
+        if tries < MAX_LIST_TRIES && layout.any_moved(&source.store, &mut places)? {
+            continue;
+        }
+        found.findings.extend(findings);
+        found.sessions.extend(rows.into_iter().map(|row| row.into_session(number)));
+        return Ok(saved);
+    }
+}
+
+/// The rows of a list, what could not be looked at, and why the rows could not be kept.
+type ListedRows = (Vec<Row>, Vec<Finding>, Option<io::Error>);
+
+fn list_once(
+    dir: Option<&Directory>,
+    (source, layout): (&Source, &'static dyn Layout),
+    detail: Detail,
+    now: SystemTime,
+) -> Result<ListedRows, LayoutError> {
     // What is kept is read while the disk is looked at.
     let (listed, mut known) = thread::scope(|scope| {
         let listed = scope.spawn(|| layout.places(&source.store));
@@ -85,7 +110,6 @@ pub(crate) fn list(
     });
     let Places { mut places, findings } = listed?;
     places.retain(|place| source.covers(place));
-    found.findings.extend(findings);
     let slots = places.into_iter().map(|place| (known.remove(&place.path), place));
     let slots = checked(&source.root, slots.map(|(row, place)| (place, row)).collect());
     let missing = slots.iter().filter(|(_, row)| row.is_none()).count();
@@ -107,8 +131,8 @@ pub(crate) fn list(
         let kept: Vec<&Row> = rows.iter().filter_map(|(row, keep)| keep.then_some(row)).collect();
         save(dir, source, layout, &kept)
     });
-    found.sessions.extend(rows.into_iter().map(|(row, _)| row.into_session(number)));
-    Ok(saved.and_then(Result::err))
+    let rows = rows.into_iter().map(|(row, _)| row).collect();
+    Ok((rows, findings, saved.and_then(Result::err)))
 }
 
 /// Adds to the summaries of some sessions what names alone did not tell.

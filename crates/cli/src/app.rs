@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use everturn::disk::RealDisk;
 
 use crate::args::{self, Arguments};
 use crate::commands::Context;
@@ -13,9 +14,14 @@ use crate::exit::Exit;
 use crate::output::{self, Output};
 use crate::overview;
 
+/// How many files may be open at once, if the system allows as many.
+const OPEN_FILES: u64 = 8192;
+
 /// Runs the command that `words` ask for and reports what goes wrong on the way.
 pub(crate) fn run(words: &[OsString]) -> Exit {
     output::choose_colour(args::early_colour(words));
+    // A session is read from open files. With fewer of them, reading may have to be tried again.
+    drop(RealDisk::allow_open_files(OPEN_FILES));
     match completing::answer(words) {
         Ok(true) => return Exit::Fine,
         Ok(false) => {}

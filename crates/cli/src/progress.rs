@@ -1,7 +1,9 @@
 //! How far long work has come: a line on stderr that is redrawn, if stderr is a terminal.
 
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
+use everturn::store::RecoveryProgress;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// How often the line moves although nothing happens.
@@ -9,6 +11,41 @@ const TICK: Duration = Duration::from_millis(120);
 
 /// What is shown of bytes, of which one knows how many there are.
 const BYTES: &str = "{spinner} {prefix}  [{bar:30}]  {bytes} of {total_bytes}, {percent} %";
+
+/// How long a recovery may take before anything is shown of it.
+const SOON: Duration = Duration::from_millis(300);
+
+/// The line that is shown while commits of a process that died are recovered, if that takes a while.
+#[derive(Clone)]
+pub(crate) struct Recovery {
+    begun: Instant,
+    line: Arc<OnceLock<Progress>>,
+}
+
+impl Recovery {
+    pub(crate) fn new() -> Recovery {
+        Recovery { begun: Instant::now(), line: Arc::default() }
+    }
+
+    /// What the store tells its progress.
+    pub(crate) fn progress(&self) -> RecoveryProgress {
+        let Recovery { begun, line } = self.clone();
+        RecoveryProgress::new(move |done, total| {
+            if begun.elapsed() >= SOON {
+                let line =
+                    line.get_or_init(|| Progress::new("recovering commits of a process that died"));
+                line.files(done, total);
+            }
+        })
+    }
+
+    /// Takes the line away.
+    pub(crate) fn finish(&self) {
+        if let Some(line) = self.line.get() {
+            line.finish();
+        }
+    }
+}
 
 /// The line. Its copies draw the same one.
 #[derive(Clone)]
@@ -53,6 +90,14 @@ impl Progress {
                 self.bar.set_length(total);
             }
             self.bar.set_position(done);
+        }
+    }
+
+    /// So many files of so many are done.
+    pub(crate) fn files(&self, done: usize, total: usize) {
+        if self.is_shown() {
+            self.bar.set_position(done as u64);
+            self.bar.set_message(format!("of {total} files"));
         }
     }
 

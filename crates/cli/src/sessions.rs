@@ -18,7 +18,7 @@ use crate::commands::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::{faults, homes, settings};
+use crate::{faults, homes, progress, settings};
 
 pub(crate) use lookup::{Candidate, Chosen};
 
@@ -49,6 +49,9 @@ pub(crate) struct Found {
 
 /// How long a command waits between two attempts, at first and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(16));
+
+/// How often a session is looked for again that was moved before it could be opened.
+const MOVE_TRIES: usize = 10;
 
 /// Tries something again while another process is at work there, for so long.
 pub(crate) fn patiently<T, E: MaybeBusy>(
@@ -141,10 +144,15 @@ impl Root {
                 .hint("name the directory that holds the sessions with --root DIR or EVERTURN_ROOT")
         };
         let disk = Arc::new(RealDisk::open(path).map_err(failed)?);
+        let recovery = progress::Recovery::new();
+        let progress = recovery.progress();
         let files = match access {
-            Access::Read => FileStore::open_read_only(disk)?,
-            Access::Write => FileStore::open(disk, Options::new(settings::holder()))?,
+            Access::Read => FileStore::open_read_only_with(disk, progress)?,
+            Access::Write => {
+                FileStore::open(disk, Options { progress, ..Options::new(settings::holder()) })?
+            }
         };
+        recovery.finish();
         Ok(Root { path: path.to_owned(), files: Arc::new(files), access })
     }
 
@@ -223,11 +231,21 @@ impl Context {
 
     /// Opens a session for reading.
     pub(crate) fn read(&self, name: &str) -> Result<(Found, Box<dyn Reader>), Error> {
-        let found = self.find_to_read(name)?;
-        let reader = found.layout.open(&found.root.store(), &found.place);
-        let reader = reader.map_err(|error| found.failed(error))?;
-        report(&reader.findings());
-        Ok((found, reader))
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let found = self.find_to_read(name)?;
+            let store = found.root.store();
+            match found.layout.open(&store, &found.place) {
+                Ok(reader) => {
+                    report(&reader.findings());
+                    return Ok((found, reader));
+                }
+                // Another process has paused or resumed it, so that it is somewhere else now.
+                Err(_) if tries < MOVE_TRIES && store.stat(&found.place.path)?.is_none() => {}
+                Err(error) => return Err(found.failed(error)),
+            }
+        }
     }
 
     /// A session, and the turn of it that is meant if the name says so: `SESSION#TURN`, as searches name what they

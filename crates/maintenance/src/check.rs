@@ -3,9 +3,10 @@
 //! Files named `*.jsonl` and `*.ndjson` are read as lines, files named `*.json` as documents; others are
 //! left alone. Where a directory is that of a session, a campaign, a project or plans, or a file is a chat log or a
 //! session of another program, what they say is looked at, too. Nothing is written, nothing stops at the first finding,
-//! and memory does not grow with the files, apart from a few numbers for each record of another program.
+//! and memory does not grow with the files, apart from their names and a few numbers for each record of another
+//! program. A session that is being written is looked at as it is between two commits.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::sync::Arc;
 
@@ -28,8 +29,8 @@ use everturn_json::names::FilePath;
 use everturn_json::names::SessionId;
 #[cfg(feature = "agents")]
 use everturn_linggen as linggen;
-use everturn_store::disk::{Access, Disk, DiskFile, Kind, read_all};
-use everturn_store::{FileStore, OWN_DIR, Store, StoreError};
+use everturn_store::disk::{Disk, Kind, Listing};
+use everturn_store::{FileStore, OWN_DIR, Store, StoreError, StoreSource, snapshot};
 use everturn_value::document::Document;
 
 pub use everturn_session::watch::{Checked, Watch};
@@ -49,18 +50,37 @@ pub fn check(
     let disk = files.read_disk()?;
     let recovery = files.take_findings();
     let store: Arc<dyn Store> = Arc::new(files);
-    let checked = Checked::default();
-    let mut checker = Checker { disk: &*disk, store, watch, checked, covered: BTreeSet::new() };
+    let mut checker = Checker {
+        disk: &*disk,
+        store,
+        watch,
+        checked: Checked::default(),
+        covered: BTreeSet::new(),
+        is_first: true,
+        moved: false,
+        done: HashSet::new(),
+    };
     recovery.into_iter().for_each(|finding| checker.report(finding));
-    match stat.kind {
-        Kind::Dir => {
-            disk.list(start).map_err(StoreError::io("list", start))?;
-            checker.dir(start);
+    for _ in 0..MAX_TRIES {
+        checker.moved = false;
+        match stat.kind {
+            Kind::Dir => {
+                disk.list(start).map_err(StoreError::io("list", start))?;
+                checker.dir(start);
+            }
+            _ => checker.file(start),
         }
-        _ => checker.file(start),
+        // A session that was moved meanwhile may not have been looked at where it is now.
+        if !checker.moved {
+            break;
+        }
+        checker.is_first = false;
     }
     Ok(checker.checked)
 }
+
+/// How often everything is looked at again because sessions were moved meanwhile.
+const MAX_TRIES: usize = 5;
 
 /// Whether a directory is Everturn's own, beside somebody's data; a root may have the same name.
 fn is_own_dir(disk: &dyn Disk, dir: &FilePath) -> bool {
@@ -80,21 +100,17 @@ fn is_foreign_name(path: &FilePath) -> bool {
 
 struct Checker<'a> {
     disk: &'a dyn Disk,
-    #[cfg_attr(
-        not(any(
-            feature = "agents",
-            feature = "campaign",
-            feature = "chat",
-            feature = "external",
-            feature = "game"
-        )),
-        expect(dead_code, reason = "no format is compiled in")
-    )]
     store: Arc<dyn Store>,
     watch: &'a mut dyn Watch,
     checked: Checked,
     /// Files of the session at hand that were looked at with it.
     covered: BTreeSet<FilePath>,
+    /// Whether everything is looked at for the first time.
+    is_first: bool,
+    /// Whether something went away after it was listed.
+    moved: bool,
+    /// Files, and directories of sessions, that were looked at.
+    done: HashSet<FilePath>,
 }
 
 impl Checker<'_> {
@@ -103,22 +119,45 @@ impl Checker<'_> {
         self.watch.finding(finding);
     }
 
+    /// Whether something that was listed is not there any more: another process has moved or removed it.
+    fn is_gone(&mut self, path: &FilePath) -> bool {
+        let is_gone = self.disk.stat(path).is_ok_and(|stat| stat.is_none());
+        self.moved |= is_gone;
+        is_gone
+    }
+
     fn trouble(&mut self, file: &FilePath, code: Code, message: String) {
         let file = file.clone();
         self.report(Finding { file, line: None, offset: None, code, message });
     }
 
     fn unreadable(&mut self, path: &FilePath, error: &impl ToString) {
+        if self.is_gone(path) {
+            return;
+        }
         self.trouble(path, Code::Unreadable, format!("cannot be read: {}", error.to_string()));
     }
 
     fn dir(&mut self, dir: &FilePath) {
+        if self.done.contains(dir) {
+            return;
+        }
         let listing = match self.disk.list(dir) {
             Ok(listing) => listing,
             Err(error) => return self.unreadable(dir, &error),
         };
-        self.session(dir);
-        for (name, reason) in listing.refused {
+        let moved_before = std::mem::take(&mut self.moved);
+        let is_session = self.session(dir);
+        self.entries(dir, listing);
+        if is_session && !self.moved {
+            self.done.insert(dir.clone());
+        }
+        self.moved |= moved_before;
+    }
+
+    fn entries(&mut self, dir: &FilePath, listing: Listing) {
+        let refused = if self.is_first { listing.refused } else { Vec::new() };
+        for (name, reason) in refused {
             self.trouble(
                 dir,
                 Code::BadName,
@@ -142,53 +181,80 @@ impl Checker<'_> {
         }
     }
 
-    /// Looks at a directory as a session, or a home of them, if it is one.
+    /// Looks at a directory as a session, or a home of them, if it is one. Tells whether it is a session.
     #[cfg_attr(
         not(any(feature = "agents", feature = "campaign", feature = "game")),
         expect(unused_variables, reason = "no format that is compiled in has directories")
     )]
-    fn session(&mut self, dir: &FilePath) {
+    fn session(&mut self, dir: &FilePath) -> bool {
         #[cfg(feature = "agents")]
         if codelia::is_home(&self.store, dir) {
-            let checked = codelia::check_home(&self.store, dir, self.watch);
-            checked.findings.into_iter().for_each(|finding| self.report(finding));
-            self.checked.files += checked.files.len() as u64;
-            self.checked.records += checked.records;
-            self.covered.extend(checked.files);
-            return;
+            if self.is_first {
+                self.codelia(dir);
+            }
+            return false;
         }
         #[cfg(feature = "campaign")]
         if let Ok(Some(id)) = campaign::is_campaign_dir(&self.store, dir) {
             self.campaign(&id, dir);
-            return;
+            return true;
         }
         #[cfg(feature = "agents")]
         if linggen::is_session_dir(&self.store, dir).is_ok_and(|is| is) {
             self.linggen(dir);
-            return;
+            return true;
         }
         #[cfg(feature = "agents")]
-        if linggen::is_project_dir(&self.store, dir).is_ok_and(|is| is) {
+        if self.is_first && linggen::is_project_dir(&self.store, dir).is_ok_and(|is| is) {
             self.all(dir, linggen::check_project(&self.store, dir));
         }
         #[cfg(feature = "agents")]
-        if linggen::is_plans_dir(&self.store, dir).is_ok_and(|is| is) {
+        if self.is_first && linggen::is_plans_dir(&self.store, dir).is_ok_and(|is| is) {
             self.all(dir, linggen::check_plans(&self.store, dir));
         }
-        // What cannot be read as a session is looked at file by file, and says there why.
         #[cfg(feature = "game")]
-        if game::is_session_dir(&self.store, dir).is_ok_and(|is| is)
-            && let Ok(looked) = game::check_dir(&self.store, &game::Place::of(dir), self.watch)
-        {
+        if game::is_session_dir(&self.store, dir).is_ok_and(|is| is) {
+            self.game(dir);
+            return true;
+        }
+        false
+    }
+
+    #[cfg(feature = "agents")]
+    fn codelia(&mut self, dir: &FilePath) {
+        let checked = codelia::check_home(&self.store, dir, self.watch);
+        checked.findings.into_iter().for_each(|finding| self.report(finding));
+        self.checked.files += checked.files.len() as u64;
+        self.checked.records += checked.records;
+        self.done.extend(checked.files);
+    }
+
+    #[cfg(feature = "game")]
+    fn game(&mut self, dir: &FilePath) {
+        let place = game::Place::of(dir);
+        let Some(store) = self.snapshot(dir, &place.anywhere()) else { return };
+        if store.stat(dir).is_ok_and(|stat| stat.is_none()) {
+            self.moved = true;
+            return;
+        }
+        // What cannot be read as a session is looked at file by file, and says there why.
+        if let Ok(looked) = game::check_dir(&store, &place, self.watch) {
             self.checked.add(looked.checked);
             self.covered = looked.covered;
         }
     }
 
+    /// Some paths as they are between two commits, if that can be had.
+    fn snapshot(&mut self, path: &FilePath, paths: &[FilePath]) -> Option<Arc<dyn Store>> {
+        let taken = snapshot(&self.store, paths);
+        taken.inspect_err(|error| self.unreadable(path, error)).ok()
+    }
+
     #[cfg(feature = "campaign")]
     /// Looks at a campaign: at its files, and at what they say about each other.
     fn campaign(&mut self, id: &SessionId, dir: &FilePath) {
-        let checked = match campaign::check_dir(&self.store, id, dir, self.watch) {
+        let Some(store) = self.snapshot(dir, std::slice::from_ref(dir)) else { return };
+        let checked = match campaign::check_dir(&store, id, dir, self.watch) {
             Ok(checked) => checked,
             Err(error) => return self.unreadable(dir, &error),
         };
@@ -201,7 +267,8 @@ impl Checker<'_> {
     #[cfg(feature = "agents")]
     /// Looks at a session of a home: at its metadata and its messages.
     fn linggen(&mut self, dir: &FilePath) {
-        let checked = match linggen::check_dir(&self.store, dir, self.watch) {
+        let Some(store) = self.snapshot(dir, std::slice::from_ref(dir)) else { return };
+        let checked = match linggen::check_dir(&store, dir, self.watch) {
             Ok(checked) => checked,
             Err(error) => return self.unreadable(dir, &error),
         };
@@ -232,9 +299,16 @@ impl Checker<'_> {
     }
 
     fn file(&mut self, path: &FilePath) {
-        if self.covered.contains(path) || self.is_chat_journal(path) {
+        if self.covered.contains(path) || self.done.contains(path) || self.is_chat_journal(path) {
             return;
         }
+        self.look_at(path);
+        if !self.is_gone(path) {
+            self.done.insert(path.clone());
+        }
+    }
+
+    fn look_at(&mut self, path: &FilePath) {
         let read = match path.as_str().rsplit_once('.') {
             Some((_, "jsonl" | "ndjson")) => Checker::lines,
             Some((_, "json")) => Checker::document,
@@ -258,8 +332,9 @@ impl Checker<'_> {
         if self.chat_log(path) || self.foreign(path) {
             return;
         }
-        let done = self.disk.open(path, Access::Read).and_then(|file| read(self, path, &*file));
-        if let Err(error) = done {
+        let Some(store) = self.snapshot(path, std::slice::from_ref(path)) else { return };
+        let source = StoreSource::open(&store, path).map_err(io::Error::other);
+        if let Err(error) = source.and_then(|source| read(self, path, &source)) {
             self.unreadable(path, &error);
         }
     }
@@ -308,7 +383,7 @@ impl Checker<'_> {
         false
     }
 
-    fn lines(&mut self, path: &FilePath, file: &dyn DiskFile) -> io::Result<()> {
+    fn lines(&mut self, path: &FilePath, file: &StoreSource) -> io::Result<()> {
         for item in Scan::new(file, path.clone()).largest_text(0).forward()? {
             match item? {
                 Item::Record(_) => self.checked.records += 1,
@@ -318,12 +393,12 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn document(&mut self, path: &FilePath, file: &dyn DiskFile) -> io::Result<()> {
+    fn document(&mut self, path: &FilePath, file: &StoreSource) -> io::Result<()> {
         if file.len()? > LARGEST_TEXT {
             large::check(path, file)?.into_iter().for_each(|finding| self.report(finding));
             return Ok(());
         }
-        match Document::parse(&read_all(file)?) {
+        match Document::parse(&file.read_all()?) {
             Ok(document) => {
                 document.findings(path).into_iter().for_each(|finding| self.report(finding));
             }

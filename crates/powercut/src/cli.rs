@@ -33,8 +33,8 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "PATH", default_value = "target/release/everturn")]
     everturn: PathBuf,
 
-    /// How many points to cut at, over all file systems
-    #[arg(long, value_name = "N", default_value = "2000")]
+    /// How many points to cut at, over all file systems; some images cannot be mounted and do not count
+    #[arg(long, value_name = "N", default_value = "2050")]
     points: NonZero<usize>,
 
     /// Decides everything that is left to chance, except when processes run
@@ -50,7 +50,7 @@ pub(crate) struct Cli {
     seconds: u64,
 
     /// How many rounds go on at the same time
-    #[arg(long, value_name = "N", default_value = "2")]
+    #[arg(long, value_name = "N", default_value = "3")]
     jobs: NonZero<usize>,
 
     /// Where recordings of rounds with failures go
@@ -71,7 +71,7 @@ pub(crate) struct Cli {
 }
 
 /// A round has at most so many points: a recording has only so many different places.
-const POINTS_PER_ROUND: usize = 200;
+const POINTS_PER_ROUND: usize = 205;
 
 /// How many failures are told of each round.
 const MOST_LINES: usize = 12;

@@ -22,6 +22,10 @@ const KILLED: u8 = 25;
 /// How often a recovery that brought something back is noted again.
 const PREFERENCE: usize = 4;
 
+/// The exit status of a command that waits for another process, and how often it is tried again.
+const BUSY: i32 = 5;
+const ATTEMPTS: u32 = 20;
+
 /// The positions before and after a recovery.
 pub(crate) type Window = (usize, usize);
 
@@ -86,7 +90,12 @@ impl Stage<'_> {
         scope: &str,
     ) -> Result<(Outcome, Window), PowercutError> {
         let begun = self.position();
-        let outcome = self.everturn.recover(&self.root(root), scope)?;
+        let mut outcome = self.everturn.recover(&self.root(root), scope)?;
+        let mut attempts = 1;
+        while outcome.code == Some(BUSY) && attempts < ATTEMPTS {
+            outcome = self.everturn.recover(&self.root(root), scope)?;
+            attempts += 1;
+        }
         let window = (begun, self.position());
         self.recoveries.lock().unwrap_or_else(PoisonError::into_inner).push(window);
         Ok((outcome, window))

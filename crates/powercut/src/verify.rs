@@ -8,6 +8,7 @@ mod lifecycle;
 mod roots;
 mod sessions;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
@@ -39,9 +40,17 @@ pub(crate) struct Problem {
 }
 
 /// At one point some things are done for a few sessions or roots only, as a thousand points take long enough.
+/// Before anything is written, `show`, `state`, `ls`, `search` and `check` are asked about all of them.
 const LIFECYCLES: usize = 1;
 const EXPORTS: usize = 2;
+const RECOVERED_STATES: usize = 3;
 const APPENDS: usize = 2;
+
+/// At one point of so many, a second search asks for what was not there yet.
+const FUTURE_SEARCHES: u8 = 4;
+
+/// Where bytes are kept that could not be put where they belong.
+const QUARANTINE: &str = ".everturn/quarantine";
 
 /// One look at a disk after a power cut.
 pub(crate) struct Examination<'a> {
@@ -53,6 +62,9 @@ pub(crate) struct Examination<'a> {
     pub(crate) problems: Vec<Problem>,
     /// How many acknowledged commits were looked for.
     pub(crate) acknowledged: usize,
+    /// How many messages `show` showed of each session before anything was written.
+    shown: BTreeMap<String, usize>,
+    asks_for_future: bool,
 }
 
 impl<'a> Examination<'a> {
@@ -70,7 +82,16 @@ impl<'a> Examination<'a> {
         lives.truncate(LIFECYCLES);
         rng.shuffle(&mut models);
         models.append(&mut lives);
-        Examination { everturn, top, position, models, problems: Vec::new(), acknowledged: 0 }
+        Examination {
+            everturn,
+            top,
+            position,
+            models,
+            problems: Vec::new(),
+            acknowledged: 0,
+            shown: BTreeMap::new(),
+            asks_for_future: rng.u8(..FUTURE_SEARCHES) == 0,
+        }
     }
 
     /// What readers tell before anything is written.
@@ -95,9 +116,15 @@ impl<'a> Examination<'a> {
     /// Lets a writer recover each root. Another process may be cut in the middle of this.
     pub(crate) fn recover(&mut self) -> Result<(), PowercutError> {
         for root in self.roots() {
+            let before = self.quarantine(&root);
             let outcome = self.everturn.recover(&self.path(&root), "zz")?;
             if let Err(why) = outcome.success() {
                 self.add(Fault::Other, format!("recovery of {root}: {why}"));
+            }
+            let is_reported = outcome.stderr.contains(QUARANTINE);
+            if self.quarantine(&root).len() > before.len() && !is_reported {
+                let text = format!("recovery of {root} does not say what it puts aside");
+                self.add(Fault::Other, text);
             }
         }
         Ok(())
@@ -105,9 +132,10 @@ impl<'a> Examination<'a> {
 
     /// What is there after recovery.
     pub(crate) fn compare(&mut self) -> Result<(), PowercutError> {
+        let mut states = 0..RECOVERED_STATES;
         for model in self.models.clone() {
             match model {
-                Model::Session(model) => self.compare_session(model)?,
+                Model::Session(model) => self.compare_session(model, states.next().is_some())?,
                 Model::Files(model) => self.compare_files(model)?,
                 Model::Lifecycle(model) => self.compare_lifecycle(model)?,
             }
@@ -149,6 +177,13 @@ impl<'a> Examination<'a> {
         roots.sort();
         roots.dedup();
         roots
+    }
+
+    /// The names in the quarantine of a root.
+    fn quarantine(&self, root: &str) -> Vec<String> {
+        let entries = self.path(root).join(QUARANTINE).read_dir();
+        let entries = entries.into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     }
 
     fn path(&self, root: &str) -> PathBuf {

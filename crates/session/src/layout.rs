@@ -20,13 +20,16 @@ use crate::view::{
 use everturn_archive::Progress;
 use everturn_json::finding::{Code, Finding};
 use everturn_json::names::{FilePath, Name};
-use everturn_store::Store;
 use everturn_store::disk::Kind;
 use everturn_store::overlay::Changes;
+use everturn_store::{Store, read_consistently, snapshot};
 use everturn_value::tree::Tree;
 
 pub use error::LayoutError;
 pub use error::chain;
+
+/// How often a list is made again because sessions were moved meanwhile.
+pub const MAX_LIST_TRIES: usize = 10;
 
 /// One kind of session on the disk.
 pub trait Layout: Send + Sync {
@@ -64,17 +67,51 @@ pub trait Layout: Send + Sync {
     /// this kind has no places.
     fn places(&self, store: &Arc<dyn Store>) -> Result<Places, LayoutError>;
 
+    /// The files and directories that are read together with a session, as they are between two commits.
+    fn snapshot_paths(&self, place: &Place) -> Result<Vec<FilePath>, LayoutError> {
+        Ok(vec![place.path.clone()])
+    }
+
     /// What can be said of a session at a glance, from its metadata.
-    fn summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError>;
+    fn summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
+        let paths = self.snapshot_paths(place)?;
+        read_consistently(store, &paths, |store| self.read_summary(store, place))
+    }
+
+    /// The same from files that do not change meanwhile.
+    fn read_summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError>;
 
     /// All sessions with their summaries. One that cannot be read does not hide the others: it is there, with
     /// a finding.
     fn list(&self, store: &Arc<dyn Store>) -> Result<(Vec<Summary>, Vec<Finding>), LayoutError> {
-        let Places { places, findings } = self.places(store)?;
         let summary = |place: &Place| {
             self.summary(store, place).unwrap_or_else(|error| self.unreadable(place, &error))
         };
-        Ok((places.iter().map(summary).collect(), findings))
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let Places { places, findings } = self.places(store)?;
+            let summaries = places.iter().map(summary).collect();
+            // A session that was paused or resumed meanwhile is somewhere else now.
+            if tries == MAX_LIST_TRIES || !self.any_moved(store, &mut places.iter())? {
+                return Ok((summaries, findings));
+            }
+        }
+    }
+
+    /// Whether a session is no longer where it was found.
+    fn any_moved(
+        &self,
+        store: &Arc<dyn Store>,
+        places: &mut dyn Iterator<Item = &Place>,
+    ) -> Result<bool, LayoutError> {
+        // Other programs keep sessions within a file, where nothing can be looked for.
+        for place in places.filter(|_| !self.is_foreign()) {
+            if store.stat(&place.path)?.is_none() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The summary of a session about which nothing can be found out.
@@ -116,8 +153,17 @@ pub trait Layout: Send + Sync {
         Ok(Evidence { summary: files.clone(), entries: files, log: None })
     }
 
-    /// Opens a session for reading.
-    fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError>;
+    /// Opens a session for reading, as it is between two commits. What is committed later does not show.
+    fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
+        self.open_reader(&snapshot(store, &self.snapshot_paths(place)?)?, place)
+    }
+
+    /// The same from files that do not change meanwhile.
+    fn open_reader(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+    ) -> Result<Box<dyn Reader>, LayoutError>;
 
     /// Makes a new session and becomes its one writer.
     fn create(

@@ -74,6 +74,14 @@ pub trait Disk: Send + Sync {
     /// Whether another holds an exclusive lock. Creates nothing; a lock that has no file is free.
     fn is_locked(&self, path: &FilePath) -> io::Result<bool>;
 
+    /// Asks the process that writes to `file` to make a pause, until the result is dropped. Writes nothing.
+    ///
+    /// It asks for a short time only: the other process goes on after a while, whatever happens.
+    fn request_pause(&self, file: &FilePath) -> io::Result<Option<Box<dyn PauseRequest>>> {
+        let _ = file;
+        Ok(None)
+    }
+
     /// How many files this process may have open at once.
     fn max_open_files(&self) -> usize {
         usize::MAX
@@ -124,6 +132,11 @@ pub trait DiskFile: Send + Sync {
     /// After an error nothing is known of what survives, and a second flush proves nothing.
     fn sync(&self, why: Flush) -> io::Result<()>;
 
+    /// Whether another process asks for a pause in writing: see [`Disk::request_pause`].
+    fn is_pause_requested(&self) -> bool {
+        false
+    }
+
     /// Forgets cached pages that are already written, so that the next read comes from the device. After a
     /// background write error some file systems keep a cached page that the device does not have, and never
     /// write it again.
@@ -131,6 +144,9 @@ pub trait DiskFile: Send + Sync {
         Ok(())
     }
 }
+
+/// A wish that holds until it is dropped: see [`Disk::request_pause`].
+pub trait PauseRequest: Send + Sync {}
 
 /// A lock that is held until it is dropped or released.
 pub trait DiskLock: Send + Sync {
@@ -140,8 +156,13 @@ pub trait DiskLock: Send + Sync {
     /// for the text, the file gets its length and reads as NUL.
     fn describe(&self, text: &[u8]) -> io::Result<()>;
 
-    /// Gives up an exclusive lock and removes its file, so that nothing stale is left.
-    fn release(self: Box<Self>) -> io::Result<()>;
+    /// Overwrites a part of that text. It means nothing once the holder is gone, so it is never flushed, and
+    /// does not count as a change of the disk.
+    fn update(&self, offset: u64, text: &[u8]) -> io::Result<()>;
+
+    /// Removes the file of an exclusive lock, so that nothing stale is left. The lock itself ends when it is
+    /// dropped.
+    fn release(&self) -> io::Result<()>;
 }
 
 /// What an open file is for.
@@ -189,6 +210,9 @@ pub struct Stat {
     pub id: FileId,
     /// The permission bits, where the system has them.
     pub mode: u32,
+    /// Tells whether the content was written since an earlier look: the time of that, in some unit. Zero if
+    /// there is nothing to tell it by.
+    pub modified: u64,
 }
 
 /// Tells one file from another, whatever their names: its device, its number there, and when it was made,

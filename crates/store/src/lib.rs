@@ -22,6 +22,7 @@ pub mod overlay;
 
 pub use store::{
     At, Durability, Expect, FileStore, FileWriter, Fingerprint, Holder, MemoryStore, OWN_DIR,
-    Options, Receipt, Secrecy, Step, Store, StoreError, StoreSource, Writer, audit_dir, pins_dir,
-    quarantine_dir, read_if_there, seals_dir, staging_dir, trash_dir,
+    Options, Receipt, RecoveryProgress, Secrecy, Step, Store, StoreError, StoreSource, Writer,
+    audit_dir, pins_dir, quarantine_dir, read_consistently, read_if_there, seals_dir, snapshot,
+    staging_dir, trash_dir,
 };

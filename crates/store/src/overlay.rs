@@ -39,8 +39,10 @@ impl Store for Overlay {
     fn stat(&self, path: &FilePath) -> Result<Option<Stat>, StoreError> {
         let Some(change) = self.changes.get(path) else { return self.store.stat(path) };
         let known = self.store.stat(path)?;
-        let new = Stat { kind: Kind::File, len: 0, id: FileId::default(), mode: USUAL_BITS };
-        let len = |bytes: &Vec<u8>| Stat { len: bytes.len() as u64, ..known.unwrap_or(new) };
+        let new =
+            Stat { kind: Kind::File, len: 0, id: FileId::default(), mode: USUAL_BITS, modified: 0 };
+        let len =
+            |bytes: &Vec<u8>| Stat { len: bytes.len() as u64, modified: 0, ..known.unwrap_or(new) };
         Ok(change.as_ref().map(len))
     }
 

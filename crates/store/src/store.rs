@@ -13,6 +13,7 @@ use everturn_json::finding::Finding;
 use everturn_json::names::FilePath;
 
 mod apply;
+mod changes;
 mod core;
 mod digest;
 mod errand;
@@ -35,6 +36,7 @@ mod relocate;
 mod replay;
 mod reserve;
 mod scour;
+mod snapshot;
 mod source;
 mod staged;
 mod tracked;
@@ -45,6 +47,7 @@ pub use file::{FileStore, FileWriter, Options};
 pub use fingerprint::Fingerprint;
 pub use locks::Holder;
 pub use memory::MemoryStore;
+pub use recover::RecoveryProgress;
 pub use source::StoreSource;
 
 /// Everturn's own directory below the root: logs, locks, quarantine. Not part of anybody's data.
@@ -113,6 +116,27 @@ pub trait Store: Send + Sync {
     /// below.
     fn lock(&self, scopes: &[FilePath]) -> Result<Box<dyn Writer>, StoreError>;
 
+    /// These paths, with everything below them, as they are between two commits. It is read only, and what is
+    /// committed later does not show. `None` if the store has no other processes to guard against.
+    ///
+    /// Fails with [`StoreError::Busy`] if a writer does not come to the end of a commit for seconds.
+    fn snapshot(&self, paths: &[FilePath]) -> Result<Option<Arc<dyn Store>>, StoreError> {
+        let _ = paths;
+        Ok(None)
+    }
+
+    /// Whether no process is known to write at, above or below these paths.
+    fn is_quiet(&self, paths: &[FilePath]) -> Result<bool, StoreError> {
+        let _ = paths;
+        Ok(true)
+    }
+
+    /// Whether a process that is alive has written at, above or below these paths and still holds its lock.
+    fn has_writer(&self, paths: &[FilePath]) -> Result<bool, StoreError> {
+        let _ = paths;
+        Ok(false)
+    }
+
     /// Whether everything that is read stands in files as it is read. If not, commits are shown that only the
     /// log of a dead process has, and the lengths and times of files tell nothing.
     fn is_plain(&self) -> bool {
@@ -137,6 +161,26 @@ pub trait Store: Send + Sync {
         let _ = path;
         Ok(None)
     }
+}
+
+/// These paths as they are between two commits: see [`Store::snapshot`].
+pub fn snapshot(store: &Arc<dyn Store>, paths: &[FilePath]) -> Result<Arc<dyn Store>, StoreError> {
+    Ok(store.snapshot(paths)?.unwrap_or_else(|| Arc::clone(store)))
+}
+
+/// Reads something once, as it is between two commits. Takes a snapshot only if a writer is at work.
+pub fn read_consistently<T, E: From<StoreError>>(
+    store: &Arc<dyn Store>,
+    paths: &[FilePath],
+    mut read: impl FnMut(&Arc<dyn Store>) -> Result<T, E>,
+) -> Result<T, E> {
+    if store.is_quiet(paths)? {
+        let done = read(store);
+        if store.is_quiet(paths)? {
+            return done;
+        }
+    }
+    read(&snapshot(store, paths)?)
 }
 
 /// The content of a file that may be missing.

@@ -11,6 +11,7 @@ mod damage;
 mod document;
 mod growth;
 mod journals;
+mod lost;
 mod model;
 mod support;
 mod tools;

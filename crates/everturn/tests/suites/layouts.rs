@@ -297,11 +297,11 @@ impl Layout for Bare {
         Ok(everturn::view::Places::default())
     }
 
-    fn summary(&self, _: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
+    fn read_summary(&self, _: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
         Err(LayoutError::NoSession { id: place.id.clone() })
     }
 
-    fn open(
+    fn open_reader(
         &self,
         _: &Arc<dyn Store>,
         place: &Place,

@@ -80,7 +80,7 @@ impl Layout for CampaignLayout {
         Ok(Places { places, findings })
     }
 
-    fn summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
+    fn read_summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
         let id = SessionId::parse(&place.id)?;
         if is_archive(place) {
             return Ok(in_archive(place));
@@ -145,7 +145,11 @@ impl Layout for CampaignLayout {
         })
     }
 
-    fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
+    fn open_reader(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+    ) -> Result<Box<dyn Reader>, LayoutError> {
         out_of_archive(place)?;
         let id = SessionId::parse(&place.id)?;
         let campaign = Campaign::open_in(Arc::clone(store), &id, place.path.clone())?;

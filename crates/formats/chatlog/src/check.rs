@@ -13,7 +13,7 @@ use super::shape::{HEAD, MESSAGE, SNAPSHOT, wrong};
 use super::survey::List;
 use everturn_json::finding::{Code, Finding};
 use everturn_json::names::FilePath;
-use everturn_store::{Store, StoreError};
+use everturn_store::{Store, StoreError, snapshot};
 use everturn_value::tree::{Kind, Tree};
 
 /// How much of a file is looked at to tell what it is.
@@ -21,6 +21,9 @@ const PEEK: u64 = 64 << 10;
 
 /// Whether a document is a chat log, as far as its beginning tells.
 pub fn is_document(store: &Arc<dyn Store>, file: &FilePath) -> Result<bool, StoreError> {
+    if lone_journal(store, file)?.is_some() {
+        return Ok(true);
+    }
     if !file.as_str().ends_with(".json") || id_of(file).is_none() {
         return Ok(false);
     }
@@ -55,18 +58,36 @@ pub(crate) fn says_so(bytes: &[u8]) -> bool {
 
 /// Whether a file is the journal of a chat log, with which it is looked at.
 pub fn journal_of_chat_log(store: &Arc<dyn Store>, file: &FilePath) -> bool {
-    let Some(stem) = file.as_str().strip_suffix(".journal.jsonl") else { return false };
-    let Ok(document) = FilePath::parse(&format!("{stem}.json")) else { return false };
-    is_document(store, &document).is_ok_and(|is| is)
+    journal_document(file).is_some_and(|document| is_document(store, &document).is_ok_and(|is| is))
 }
 
-/// What is wrong with a chat log, and how many records its journal has.
+/// The document that a journal was begun for.
+fn journal_document(file: &FilePath) -> Option<FilePath> {
+    let stem = file.as_str().strip_suffix(".journal.jsonl")?;
+    FilePath::parse(&format!("{stem}.json")).ok()
+}
+
+/// The document of a journal below `chats/` whose document is gone; nothing if the file is anything else.
+pub(crate) fn lone_journal(
+    store: &Arc<dyn Store>,
+    file: &FilePath,
+) -> Result<Option<FilePath>, StoreError> {
+    let document = journal_document(file).filter(|document| document.is_within(&chats_dir()));
+    let Some(files) = document.and_then(|document| Files::of(&document).ok()) else {
+        return Ok(None);
+    };
+    let is_there = store.stat(&files.document)?.or(store.stat(&files.folded)?).is_some();
+    Ok((!is_there).then_some(files.document))
+}
+
+/// What is wrong with a chat log between two commits, and how many records its journal has.
 pub fn check_log(
     store: &Arc<dyn Store>,
     file: &FilePath,
 ) -> Result<(Vec<Finding>, u64), ChatError> {
-    let path = document_named(file).unwrap_or_else(|| file.clone());
-    let log = ChatLog::open(store, &path)?;
+    let named = lone_journal(store, file)?.or_else(|| document_named(file));
+    let path = named.unwrap_or_else(|| file.clone());
+    let log = ChatLog::open(&snapshot(store, &Files::of(&path)?.to_read())?, &path)?;
     let records = (log.overlay.messages.len() + log.overlay.snapshots.len()) as u64;
     Ok((log.check()?, records))
 }
@@ -77,7 +98,10 @@ impl ChatLog {
         let findings = self.findings().to_vec();
         let mut check =
             Check { log: self, findings, messages: HashSet::new(), ids: HashSet::new() };
-        check.head();
+        // A stand-in is no document that could be wrong.
+        if self.lost.is_none() {
+            check.head();
+        }
         check.messages()?;
         check.snapshots()?;
         check.references()?;

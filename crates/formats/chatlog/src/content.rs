@@ -7,7 +7,7 @@ use super::error::ChatError;
 use everturn_json::checksum::checksum;
 use everturn_json::json::{Progress, Scanner};
 use everturn_json::names::FilePath;
-use everturn_store::disk::FileId;
+use everturn_store::disk::{FileId, Stat};
 use everturn_store::{Store, StoreError};
 
 /// How many bytes are read at a time.
@@ -22,7 +22,7 @@ const ENDS: u64 = 4096;
 /// Bytes at offsets: a stored file, or a text that is about to be one.
 #[derive(Clone)]
 pub(crate) enum Content {
-    Stored { store: Arc<dyn Store>, file: FilePath, len: u64, id: FileId },
+    Stored { store: Arc<dyn Store>, file: FilePath, version: Version },
     Held { file: FilePath, bytes: Arc<[u8]> },
 }
 
@@ -35,7 +35,7 @@ impl Content {
         let stat = store.stat(file)?;
         Ok(stat.map(|stat| {
             let (store, file) = (Arc::clone(store), file.clone());
-            Content::Stored { store, file, len: stat.len, id: stat.id }
+            Content::Stored { store, file, version: Version::of(stat) }
         }))
     }
 
@@ -51,7 +51,7 @@ impl Content {
 
     pub(crate) fn len(&self) -> u64 {
         match self {
-            Content::Stored { len, .. } => *len,
+            Content::Stored { version, .. } => version.len,
             Content::Held { bytes, .. } => bytes.len() as u64,
         }
     }
@@ -61,10 +61,9 @@ impl Content {
     pub(crate) fn read(&self, range: Range<u64>) -> Result<Vec<u8>, ChatError> {
         let wanted = range.end.saturating_sub(range.start);
         let bytes = match self {
-            Content::Stored { store, file, len, id } => {
+            Content::Stored { store, file, version } => {
                 let bytes = store.read(file, range)?;
-                let now = store.stat(file)?;
-                if now.is_none_or(|now| now.id != *id || now.len != *len) {
+                if store.stat(file)?.map(Version::of) != Some(*version) {
                     return Err(StoreError::Changed { file: file.clone() }.into());
                 }
                 bytes
@@ -86,12 +85,34 @@ impl Content {
         self.read(at..self.len().min(at.saturating_add(most)).max(at))
     }
 
+    /// Which version of its file this is; nothing if it is not stored.
+    pub(crate) fn version(&self) -> Option<Version> {
+        match self {
+            Content::Stored { version, .. } => Some(*version),
+            Content::Held { .. } => None,
+        }
+    }
+
     /// What tells this content from another: its length, and a checksum of its two ends.
     pub(crate) fn mark(&self) -> Result<Mark, ChatError> {
         let bytes = self.len();
         let first = self.read(0..bytes.min(ENDS))?;
         let last = self.read(bytes.saturating_sub(ENDS)..bytes)?;
         Ok(Mark { bytes, sum: checksum(&[&first, &last]) })
+    }
+}
+
+/// Tells whether a file is still the one that it was, with the same content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Version {
+    len: u64,
+    id: FileId,
+    modified: u64,
+}
+
+impl Version {
+    pub(crate) fn of(stat: Stat) -> Version {
+        Version { len: stat.len, id: stat.id, modified: stat.modified }
     }
 }
 

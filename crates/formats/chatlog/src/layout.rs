@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::branch::fork;
-use super::check::{is_document, says_so};
+use super::check::{is_document, lone_journal, says_so};
 use super::content::Content;
 use super::create::NewLog;
 use super::error::ChatError;
@@ -108,7 +108,8 @@ impl Search<'_> {
             match entry.kind {
                 FileKind::Dir if !entry.linked => dirs.push(path),
                 FileKind::File if is_one(&path) => {
-                    let Some(path) = document_named(&path) else { continue };
+                    let lone = lone_journal(self.store, &path).ok().flatten();
+                    let Some(path) = lone.or_else(|| document_named(&path)) else { continue };
                     if self.known.insert(path.clone()) {
                         self.found.places.push(place(&path));
                     }
@@ -125,21 +126,23 @@ impl Layout for ChatLayout {
         NAME
     }
 
-    /// Every document below `chats/` that is not of another program, and those of the root itself that say that they
-    /// are chat logs.
+    /// Every document below `chats/` that is not of another program, journals there whose documents are gone, and
+    /// documents of the root itself that say that they are chat logs.
     fn places(&self, store: &Arc<dyn Store>) -> Result<Places, LayoutError> {
         let mut search = Search { store, found: Places::default(), known: HashSet::new() };
         search.dir(&FilePath::root(), |path| is_document(store, path).is_ok_and(|is| is));
         let mut waiting = vec![chats_dir()];
         while let Some(dir) = waiting.pop() {
-            let is_one =
-                |path: &FilePath| path.as_str().ends_with(".json") && !is_of_others(store, path);
+            let is_one = |path: &FilePath| match path.as_str().ends_with(".json") {
+                true => !is_of_others(store, path),
+                false => lone_journal(store, path).is_ok_and(|document| document.is_some()),
+            };
             waiting.extend(search.dir(&dir, is_one));
         }
         Ok(search.found)
     }
 
-    fn summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
+    fn read_summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
         let mut summary = Summary {
             place: place.clone(),
             layout: NAME,
@@ -178,13 +181,21 @@ impl Layout for ChatLayout {
         Ok(summary)
     }
 
+    fn snapshot_paths(&self, place: &Place) -> Result<Vec<FilePath>, LayoutError> {
+        Ok(Files::of(&place.path)?.to_read())
+    }
+
     fn evidence(&self, _store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
         let Files { document, journal, folded, .. } = Files::of(&place.path)?;
         let files = vec![document, journal, folded];
         Ok(Evidence { summary: files.clone(), entries: files, log: None })
     }
 
-    fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
+    fn open_reader(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+    ) -> Result<Box<dyn Reader>, LayoutError> {
         Ok(Box::new(reader::ChatReader { log: ChatLog::open(store, &place.path)? }))
     }
 

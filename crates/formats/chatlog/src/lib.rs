@@ -30,6 +30,7 @@ mod journal;
 mod layout;
 mod life;
 mod log;
+mod lost;
 mod message;
 mod names;
 mod refit;

@@ -10,6 +10,7 @@ use super::edit::{apply, edited};
 use super::error::ChatError;
 use super::index::{Index, ListFacts, SnapshotPlace};
 use super::journal::{Base, Overlay};
+use super::lost::LostDocument;
 use super::names::{Files, id_of};
 use super::refit::refit;
 use super::survey::{List, survey};
@@ -41,6 +42,8 @@ pub struct ChatLog {
     pub(crate) refitted: bool,
     /// How many changes of the journal could not be applied to the document.
     pub(crate) unplaced: u64,
+    /// Set if the document is empty or gone, and a stand-in is in its place.
+    pub(crate) lost: Option<LostDocument>,
     findings: Vec<Finding>,
 }
 
@@ -82,18 +85,24 @@ impl ChatLog {
         loop {
             let half_folded = store.stat(&files.folded)?.is_some();
             let file = if half_folded { &files.folded } else { &files.document };
-            let Some(content) = Content::open(store, file)? else {
-                if tries < TRIES && store.stat(&files.folded)?.is_some() {
-                    tries += 1;
-                    continue;
-                }
-                return Err(ChatError::NoLog { id: id_of(path).unwrap_or_default() });
-            };
-            let mark = content.mark()?;
+            let content = Content::open(store, file)?;
+            if content.is_none() && tries < TRIES && store.stat(&files.folded)?.is_some() {
+                tries += 1;
+                continue;
+            }
             let overlay = match half_folded {
                 true => Overlay::default(),
                 false => Overlay::read(store, &files.journal)?,
             };
+            let lost = LostDocument::examine(content.as_ref(), &overlay)?;
+            let content = match (content, &lost) {
+                (_, Some(_)) => LostDocument::stand_in(&files),
+                (Some(content), None) => content,
+                (None, None) => {
+                    return Err(ChatError::NoLog { id: id_of(path).unwrap_or_default() });
+                }
+            };
+            let mark = content.mark()?;
             let fits = overlay.base.is_none_or(|base| base.mark == mark);
             if !fits && tries < TRIES {
                 tries += 1;
@@ -113,7 +122,8 @@ impl ChatLog {
                     (head(&content, &index)?, index)
                 }
             };
-            let (store, rescue, findings) = (Arc::clone(store), OnceLock::new(), Vec::new());
+            let (store, rescue) = (Arc::clone(store), OnceLock::new());
+            let findings = lost.iter().map(|lost| lost.finding(&files)).collect();
             let mut log = ChatLog {
                 store,
                 files,
@@ -126,6 +136,7 @@ impl ChatLog {
                 half_folded,
                 refitted: false,
                 unplaced: 0,
+                lost,
                 findings,
             };
             log.lay_over()?;

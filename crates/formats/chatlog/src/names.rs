@@ -84,6 +84,12 @@ impl Files {
         })
     }
 
+    /// All that a chat log is read from.
+    pub(crate) fn to_read(&self) -> Vec<FilePath> {
+        let Files { document, journal, index, folded, .. } = self.clone();
+        vec![document, journal, index, folded]
+    }
+
     /// All that a writer locks.
     pub(crate) fn scopes(&self) -> Vec<FilePath> {
         let Files { document, journal, index, folded, staging, trash } = self.clone();

@@ -65,11 +65,12 @@ fn is_mended(finding: &Finding) -> bool {
 fn plan(store: &Arc<dyn Store>, files: &Files, now: Timestamp) -> Result<Mending, ChatError> {
     let looked = ChatLog::open(store, &files.document).and_then(|log| {
         let findings = log.check()?;
-        Ok((newer(&log.head()).is_some(), log.half_folded, findings))
+        let is_left = newer(&log.head()).is_some() || log.half_folded;
+        Ok((is_left, findings, log.lost.is_some()))
     });
     let (is_newer, findings, damage) = match looked {
         // A fold that was begun is finished by the next writer.
-        Ok((is_newer, half, findings)) => (is_newer || half, findings, false),
+        Ok(looked) => looked,
         Err(ChatError::Damaged { reason, .. }) => {
             let half = store.stat(&files.folded)?.is_some();
             (half, vec![bad_document(files, reason)], true)
@@ -101,16 +102,19 @@ fn mend(
     mending: &mut Mending,
     now: Timestamp,
 ) -> Result<(), ChatError> {
-    let before = store.read(&files.document, 0..u64::MAX)?;
+    let before = read_if_there(store, &files.document)?.unwrap_or_default();
     let journal = read_if_there(store, &files.journal)?;
     let journal_is_there = journal.is_some();
+    // Nothing else counts from the document that the journal was begun for.
+    let is_lost = before.iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace());
     let rescued = damage.then(|| rescue(&before));
     if let Some(rescued) = &rescued {
         mending.actions.push(put_together(files, rescued)?);
     }
     let lines = journal.as_ref().map(|bytes| {
         own_records(&files.journal, bytes, |tree| {
-            says_something(tree) && (!damage || adds(tree) || tree.at(&["journal"]).is_some())
+            says_something(tree)
+                && (!damage || is_lost || adds(tree) || tree.at(&["journal"]).is_some())
         })
     });
     let lines = lines.transpose()?;

@@ -11,11 +11,13 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::check::newer;
+use super::content::Version;
 use super::edit::apply;
 use super::error::ChatError;
 use super::fold::{self, BATCH_BYTES, build, put_in_place, replace, wants_index};
 use super::journal::Op;
 use super::log::ChatLog;
+use super::lost::LostDocument;
 use super::message::Given;
 use super::names::Files;
 use super::rewrite::Plan;
@@ -65,6 +67,8 @@ pub struct ChatWriter {
     most_journal: Option<u64>,
     /// Whether a fold has failed after the document was on its way.
     stuck: bool,
+    /// The version of the document that was flushed last.
+    secured: Option<Version>,
 }
 
 /// What became of a change.
@@ -111,10 +115,16 @@ impl ChatWriter {
             let what = format!("its version is {version}, which is only read and never written");
             return Err(ChatError::input(what));
         }
-        let mut chat =
-            ChatWriter { log, writer, batch: BATCH_BYTES, most_journal: None, stuck: false };
+        let mut chat = ChatWriter {
+            log,
+            writer,
+            batch: BATCH_BYTES,
+            most_journal: None,
+            stuck: false,
+            secured: None,
+        };
         // Lines that are added to a journal count from the document that it was begun for.
-        if chat.log.refitted {
+        if chat.log.refitted && chat.log.lost.is_none() {
             chat.fold()?;
         }
         Ok(chat)
@@ -143,7 +153,10 @@ impl ChatWriter {
                 return Err(ChatError::input(format!("there is a message {id:?} already")));
             }
             Some(id) => id,
-            None => self.free_id(List::Messages, "msg", 3, self.log.len())?,
+            None => {
+                let lost = self.log.lost.as_ref().map_or(0, LostDocument::messages);
+                self.free_id(List::Messages, "msg", 3, self.log.len() + lost)?
+            }
         };
         let name = ["session", "protagonist", "name"].map(Segment::Key);
         let protagonist: Option<String> = self.log.head.read(&name).ok().flatten();
@@ -188,16 +201,19 @@ impl ChatWriter {
             let what = "a fold has failed half way; the chat log must be opened again";
             return Err(ChatError::input(what));
         }
+        self.secure_document()?;
         let log = &mut self.log;
         let begins = log.overlay.bytes == 0;
-        if begins {
-            // The journal is nothing without the document that it names.
-            self.writer.secure(&log.files.document)?;
-        }
         let mut text = if begins { log.base()?.line() } else { String::new() };
         let mut spans = Vec::new();
         for op in &ops {
-            let line = op.line(at);
+            let line = match &log.lost {
+                None => op.line(at),
+                Some(lost) => {
+                    let counted = lost.counted(op.clone());
+                    counted.ok_or_else(|| lost.refusal(&log.files))?.line(at)
+                }
+            };
             // The line ends before its newline.
             let start = text.len() as u64;
             spans.push(start..start + line.len() as u64 - 1);
@@ -232,10 +248,29 @@ impl ChatWriter {
         Ok(())
     }
 
+    /// Flushes the document if it is not the one that was flushed last: the journal is nothing without it, and
+    /// another program may have saved it without a flush.
+    fn secure_document(&mut self) -> Result<(), ChatError> {
+        let document = &self.log.files.document;
+        let Some(now) = self.log.store.stat(document)?.map(Version::of) else { return Ok(()) };
+        if self.secured != Some(now) {
+            self.writer.secure(document)?;
+            self.secured = Some(now);
+        }
+        Ok(())
+    }
+
+    /// Whether the document is another one than when it was read.
+    fn has_new_document(&self) -> Result<bool, ChatError> {
+        let Some(known) = self.log.content.version() else { return Ok(false) };
+        let now = self.log.store.stat(&self.log.files.document)?;
+        Ok(now.map(Version::of) != Some(known))
+    }
+
     /// Folds, if the journal is long; what was changed is safe, whatever becomes of that.
     fn fold_if_due(&mut self) -> Option<String> {
         let most = (self.log.content.len() / JOURNAL_SHARE).max(LEAST_JOURNAL);
-        if self.log.overlay.bytes <= self.most_journal.unwrap_or(most) {
+        if self.log.overlay.bytes <= self.most_journal.unwrap_or(most) || self.log.lost.is_some() {
             return None;
         }
         self.fold().err().map(|error| chain(&error))
@@ -245,6 +280,19 @@ impl ChatWriter {
     ///
     /// Nothing that can be read changes by it. A document about which the journal says nothing is not written.
     pub fn fold(&mut self) -> Result<(), ChatError> {
+        if self.has_new_document()? {
+            self.reopen()?;
+        }
+        if let Some(lost) = &self.log.lost {
+            return Err(lost.refusal(&self.log.files));
+        }
+        let folded = self.fold_overlay();
+        // Lines that are added to a journal count from the document that it was begun for.
+        self.stuck |= folded.is_err() && self.log.refitted;
+        folded
+    }
+
+    fn fold_overlay(&mut self) -> Result<(), ChatError> {
         if self.log.overlay.is_empty() {
             if self.log.store.stat(&self.log.files.journal)?.is_some() {
                 fold::drop_journal(&self.log, &*self.writer)?;
@@ -278,9 +326,13 @@ impl ChatWriter {
         Ok(self.writer.release()?)
     }
 
-    /// Puts the journal into the document and gives the chat log back.
+    /// Puts the journal into the document and gives the chat log back. The journal of a document that is empty
+    /// or gone stays.
     pub fn close(mut self) -> Result<(), ChatError> {
-        self.fold()?;
+        match self.fold() {
+            Err(_) if self.log.lost.is_some() => {}
+            folded => folded?,
+        }
         self.release()
     }
 }

@@ -13,7 +13,7 @@ use everturn_session::belongings::Belongings;
 /// All of it. A run or an output that other sessions refer to as well belongs to each of them.
 pub(super) fn belongings(home: &Home, id: &SessionId) -> Result<Belongings, CodeliaError> {
     let files = &home.files;
-    let scopes = vec![files.log(id)?, files.lineage(id)?, files.legacy(id)?];
+    let scopes = files.of_session(id)?;
     let mut others: BTreeSet<FilePath> = BTreeSet::new();
     for run in Runs::new(home).list(Some(id.as_str()), usize::MAX)? {
         others.insert(run.path);

@@ -14,7 +14,7 @@ use everturn_json::finding::{Code, Finding};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::watch::Watch;
 use everturn_store::disk::Kind;
-use everturn_store::{Store, read_if_there};
+use everturn_store::{Store, read_if_there, snapshot};
 use everturn_value::document::Document;
 
 /// What was looked at, and what is wrong with it.
@@ -45,7 +45,7 @@ pub fn check_home(store: &Arc<dyn Store>, dir: &FilePath, watch: &mut dyn Watch)
     let others: BTreeSet<&SessionId> = found.sessions.iter().map(|session| &session.id).collect();
     for session in &found.sessions {
         watch.file(&session.log);
-        match check_session(&home, session, &others) {
+        match frozen(&home, session).and_then(|home| check_session(&home, session, &others)) {
             Ok((records, findings)) => {
                 checked.records += records;
                 checked.findings.extend(findings);
@@ -66,6 +66,12 @@ pub fn check_home(store: &Arc<dyn Store>, dir: &FilePath, watch: &mut dyn Watch)
     Runs::new(&home).check(watch, &mut checked);
     extras::check(&home, &mut checked.findings);
     checked
+}
+
+/// The home with one session as it is between two commits.
+fn frozen(home: &Home, session: &Session) -> Result<Home, CodeliaError> {
+    let store = snapshot(&home.store, &home.files.of_session(&session.id)?)?;
+    Ok(Home::at(store, home.files.base.clone()))
 }
 
 fn about(file: &FilePath, code: Code, message: String) -> Finding {
@@ -100,8 +106,10 @@ pub(super) fn check_session(
             let message = format!("is not there, and the index knows {count} messages of it");
             findings.push(about(&session.log, Code::MissingFile, message));
         }
+        // A writer tells the index after it has committed.
         Some(row)
-            if row.message_count.and_then(|count| u64::try_from(count).ok()) != Some(count) =>
+            if row.message_count.and_then(|count| u64::try_from(count).ok()) != Some(count)
+                && !home.store.has_writer(&home.files.of_session(&session.id)?)? =>
         {
             let says =
                 row.message_count.map_or_else(|| "nothing".to_owned(), |count| count.to_string());

@@ -15,12 +15,12 @@ use super::home::{Home, Session};
 use super::index::Row;
 use super::life;
 use super::log::Mark;
-use super::names::UNKNOWN_TIME;
+use super::names::{Files, UNKNOWN_TIME};
 use super::repair;
 use super::writer::SessionWriter;
 use everturn_archive::Progress;
 use everturn_json::finding::{Code, Finding};
-use everturn_json::names::SessionId;
+use everturn_json::names::{FilePath, SessionId};
 use everturn_session::belongings::Belongings;
 use everturn_session::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain};
 use everturn_session::repairs::Repair;
@@ -142,7 +142,7 @@ impl Layout for CodeliaLayout {
         Ok(Places { places, findings: found.findings })
     }
 
-    fn summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
+    fn read_summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
         let home = home(store);
         let mut findings = Vec::new();
         let session = home.find(&SessionId::parse(&place.id)?, &mut findings)?;
@@ -172,6 +172,10 @@ impl Layout for CodeliaLayout {
         Ok(meta.and_then(|meta| meta.string_at(&["codelia_workspace_root"])))
     }
 
+    fn snapshot_paths(&self, place: &Place) -> Result<Vec<FilePath>, LayoutError> {
+        Ok(Files::default().of_session(&SessionId::parse(&place.id)?)?)
+    }
+
     fn evidence(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Evidence, LayoutError> {
         let (files, id) = (home(store).files, SessionId::parse(&place.id)?);
         let log = files.log(&id)?;
@@ -182,7 +186,11 @@ impl Layout for CodeliaLayout {
         Ok(Evidence { summary, entries, log: Some(log) })
     }
 
-    fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
+    fn open_reader(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+    ) -> Result<Box<dyn Reader>, LayoutError> {
         Ok(Box::new(reader::SessionReader::open(home(store), &SessionId::parse(&place.id)?)?))
     }
 
@@ -315,7 +323,7 @@ pub(super) fn given(text: &str) -> Result<Vec<Tree>, LayoutError> {
 }
 
 /// The finding for an error that ends the reading of one part of a session.
-pub(super) fn unreadable(file: &everturn_json::names::FilePath, error: &CodeliaError) -> Finding {
+pub(super) fn unreadable(file: &FilePath, error: &CodeliaError) -> Finding {
     Finding {
         file: file.clone(),
         line: None,

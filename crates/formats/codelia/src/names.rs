@@ -78,6 +78,11 @@ impl Files {
     }
 
     /// The log of a run that started at that time.
+    /// The files that a session is read from.
+    pub(super) fn of_session(&self, id: &SessionId) -> Result<Vec<FilePath>, NameError> {
+        Ok(vec![self.log(id)?, self.lineage(id)?, self.legacy(id)?])
+    }
+
     pub(super) fn run(&self, id: &SessionId, started: Timestamp) -> Result<FilePath, NameError> {
         let day = started.strftime("%Y/%m/%d").to_string();
         let names: Vec<&str> = day.split('/').collect();

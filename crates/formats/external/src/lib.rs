@@ -346,7 +346,7 @@ impl<F: Format> Layout for Foreign<F> {
         self.0.project(store, place)
     }
 
-    fn summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
+    fn read_summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
         let glance = self.0.glance(store, place)?;
         Ok(Summary {
             place: place.clone(),
@@ -361,7 +361,11 @@ impl<F: Format> Layout for Foreign<F> {
         })
     }
 
-    fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
+    fn open_reader(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+    ) -> Result<Box<dyn Reader>, LayoutError> {
         let survey = Arc::new(self.0.survey(store, place)?);
         Ok(Box::new(reader::SessionReader {
             format: self.0,

@@ -12,13 +12,7 @@ use everturn_json::finding::{Code, Finding};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::watch::{Checked, Watch};
 use everturn_store::disk::Kind;
-use everturn_store::{Store, StoreError};
-
-/// How many findings are held back until it is known that nobody wrote meanwhile.
-const HELD_BACK: usize = 10_000;
-
-/// How often a session is looked at again that another process changes meanwhile.
-const TRIES: usize = 3;
+use everturn_store::{Store, StoreError, snapshot};
 
 /// Checks a session: every line, every document, and whether they fit together.
 ///
@@ -30,7 +24,7 @@ pub fn check_session(
 ) -> Result<Checked, GameError> {
     let status = find(store, id)?.ok_or_else(|| GameError::NoSession { id: id.clone() })?;
     let place = Place::of(&status.session(id));
-    Ok(check_dir(store, &place, watch)?.checked)
+    Ok(check_dir(&snapshot(store, &place.anywhere())?, &place, watch)?.checked)
 }
 
 /// What checking a directory has looked at.
@@ -52,6 +46,17 @@ impl Place {
         let status = status.filter(|_| sessions.as_deref() == Some(SESSIONS));
         Place { dir: dir.clone(), id: name(Some(dir.clone())), status }
     }
+
+    /// Every directory in which the session can be, this one first: pausing and resuming moves it.
+    pub fn anywhere(&self) -> Vec<FilePath> {
+        let mut dirs = vec![self.dir.clone()];
+        let sessions = self.dir.ancestors().nth(1).filter(|_| self.status.is_some());
+        if let (Some(sessions), Some(id)) = (sessions, &self.id) {
+            let others = Status::ALL.into_iter().filter(|status| Some(*status) != self.status);
+            dirs.extend(others.map(|status| below(&sessions, &[status.as_str(), id])));
+        }
+        dirs
+    }
 }
 
 /// Whether a directory is that of a session: by its place, or by what is in it.
@@ -67,7 +72,7 @@ pub fn is_session_dir(store: &Arc<dyn Store>, dir: &FilePath) -> Result<bool, St
             && is(below(dir, &[Log::Turns.as_str()]), Kind::Dir)?))
 }
 
-/// Checks the session in a directory. What others write meanwhile is no finding: then it is looked at again.
+/// Checks the session in a directory.
 pub fn check_dir(
     store: &Arc<dyn Store>,
     place: &Place,
@@ -76,24 +81,9 @@ pub fn check_dir(
     if let Some(looked) = no_directories(store, place, watch)? {
         return Ok(looked);
     }
-    for attempt in 1.. {
-        let before = metadata(store, place)?;
-        let session = open(store, place)?;
-        let mut held = Held { watch, findings: Some(Vec::new()) };
-        let facts = survey(&session, place, Unreadable::Report, &mut held)?;
-        let findings = held.findings;
-        let steady = facts.checked.findings + facts.checked.warnings == 0
-            || metadata(store, place)? == before;
-        if let Some(findings) = findings {
-            if !steady && attempt < TRIES {
-                continue;
-            }
-            findings.into_iter().for_each(|finding| watch.finding(finding));
-        }
-        let Facts { checked, covered, .. } = facts;
-        return Ok(Looked { checked, covered });
-    }
-    Ok(Looked::default())
+    let session = open(store, place)?;
+    let Facts { checked, covered, .. } = survey(&session, place, Unreadable::Report, watch)?;
+    Ok(Looked { checked, covered })
 }
 
 /// Whether something stands where the session keeps files: then nothing else can be said about it.
@@ -148,38 +138,4 @@ pub(crate) fn open(store: &Arc<dyn Store>, place: &Place) -> Result<Session, Gam
         place.status.unwrap_or(Status::Active),
         place.dir.clone(),
     )
-}
-
-fn metadata(store: &Arc<dyn Store>, place: &Place) -> Result<Option<Vec<u8>>, StoreError> {
-    match store.read(&Document::Meta.in_dir(&place.dir), 0..u64::MAX) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(StoreError::Missing { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// Holds findings back, unless they are too many.
-struct Held<'w> {
-    watch: &'w mut dyn Watch,
-    /// Nothing once they are handed on as they come.
-    findings: Option<Vec<Finding>>,
-}
-
-impl Watch for Held<'_> {
-    fn finding(&mut self, finding: Finding) {
-        match &mut self.findings {
-            Some(findings) if findings.len() < HELD_BACK => findings.push(finding),
-            Some(_) => {
-                for held in self.findings.take().unwrap_or_default() {
-                    self.watch.finding(held);
-                }
-                self.watch.finding(finding);
-            }
-            None => self.watch.finding(finding),
-        }
-    }
-
-    fn file(&mut self, file: &FilePath) {
-        self.watch.file(file);
-    }
 }

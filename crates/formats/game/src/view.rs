@@ -77,7 +77,7 @@ impl Layout for GameLayout {
         Ok(found)
     }
 
-    fn summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
+    fn read_summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
         let file = Document::Meta.in_dir(&place.path);
         let mut summary = Summary {
             place: place.clone(),
@@ -136,7 +136,11 @@ impl Layout for GameLayout {
         Ok(Evidence { summary, entries, log })
     }
 
-    fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
+    fn open_reader(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+    ) -> Result<Box<dyn Reader>, LayoutError> {
         let (status, id) = (status(place)?, SessionId::parse(&place.id)?);
         let store = Arc::clone(store);
         let session = match store.stat(&place.path)? {

@@ -87,7 +87,7 @@ impl Layout for LinggenLayout {
         Ok((places.into_iter().map(brief).collect(), findings))
     }
 
-    fn summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
+    fn read_summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
         let session = Session::open(Arc::clone(store), &session_place(place)?)?;
         let mut findings = session.findings().to_vec();
         let title = match session.meta().and_then(Meta::title) {
@@ -151,7 +151,11 @@ impl Layout for LinggenLayout {
         Ok(Evidence { summary, entries, log: Some(log) })
     }
 
-    fn open(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Box<dyn Reader>, LayoutError> {
+    fn open_reader(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &Place,
+    ) -> Result<Box<dyn Reader>, LayoutError> {
         let session = Session::open(Arc::clone(store), &session_place(place)?)?;
         Ok(Box::new(reader::SessionReader { session }))
     }

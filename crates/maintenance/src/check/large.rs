@@ -4,9 +4,9 @@ use std::io;
 
 use everturn_json::finding::{Code, Finding};
 use everturn_json::json::{Ending, Progress, Scanner};
-use everturn_json::lines::Utf8Check;
+use everturn_json::lines::{Source, Utf8Check};
 use everturn_json::names::FilePath;
-use everturn_store::disk::{DiskFile, read_full};
+use everturn_store::StoreSource;
 
 /// How much is looked at in one go.
 const CHUNK: usize = 1 << 20;
@@ -14,12 +14,12 @@ const CHUNK: usize = 1 << 20;
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// What is wrong with a document. Duplicate keys are not looked for.
-pub(super) fn check(path: &FilePath, file: &dyn DiskFile) -> io::Result<Vec<Finding>> {
+pub(super) fn check(path: &FilePath, file: &StoreSource) -> io::Result<Vec<Finding>> {
     let mut look = Look { scanner: Scanner::new(), utf8: Utf8Check::default(), ended: false };
     let (mut at, mut start, mut buf) = (0, 0, vec![0; CHUNK]);
     let mut bad_json = None;
     loop {
-        let read = read_full(file, at, &mut buf)?;
+        let read = file.read_at(at, &mut buf)?;
         let mut bytes = buf.get(..read).unwrap_or_default();
         if at == 0 && bytes.starts_with(BOM) {
             start = BOM.len() as u64;

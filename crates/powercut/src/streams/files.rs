@@ -129,8 +129,8 @@ impl<'a> FilesStream<'a> {
     }
 
     fn resynchronise(&mut self, open: Option<(Contents, Span)>) -> Result<(), PowercutError> {
-        let scope = format!("zz{}", self.model.scope);
-        let (recovery, window) = self.stage.recover(&self.model.root, &scope)?;
+        // Another process may be in the middle of this recovery; a writer of the scope waits for it.
+        let (recovery, window) = self.stage.recover(&self.model.root, &self.model.scope)?;
         if let Err(why) = recovery.success() {
             self.model.failures.push(format!("{}: recovery after a kill: {why}", self.model.scope));
             return Ok(());

@@ -15,6 +15,9 @@ pub(super) const WAITING: &[&str] = &["commits-waiting"];
 /// What `check` may find where another program saves documents.
 const CHANGED_BY_OTHERS: &str = "changed-by-others";
 
+/// What `check` may find where a document that another program saved has won over that of a commit.
+const STATE_DIFFERS: &str = "state-differs";
+
 impl<'a> Examination<'a> {
     /// The sessions of a root that items were appended to, without those that another program has ruined.
     fn sessions(&self, root: &str) -> Result<Vec<&'a SessionModel>, PowercutError> {
@@ -53,16 +56,20 @@ impl<'a> Examination<'a> {
             let per_item = formats::by_name(&model.format).map_or(1, |f| f.messages_per_item());
             let possible: Vec<u64> =
                 (bounds.least..=bounds.most).map(|count| (count * per_item) as u64).collect();
-            let listed = turns.get(model.id.as_str());
-            if !listed.is_some_and(|turns| possible.contains(turns)) {
-                let text = format!("ls: {} has {listed:?} turns, not {possible:?}", model.id);
+            let listed = turns.get(model.id.as_str()).copied();
+            let shown = self.shown.get(&model.id).map(|shown| *shown as u64);
+            if !listed.is_some_and(|turns| possible.contains(&turns)) || listed != shown {
+                let text = format!(
+                    "ls: {} has {listed:?} turns, not {possible:?}; show tells {shown:?}",
+                    model.id
+                );
                 self.add(Fault::Reader, text);
             }
         }
         Ok(())
     }
 
-    /// `search` finds the last acknowledged item of each session.
+    /// `search` finds the last acknowledged item of each session, and none that was not begun.
     pub(super) fn search(&mut self, root: &str) -> Result<(), PowercutError> {
         let mut expected = BTreeMap::new();
         for model in self.sessions(root)? {
@@ -91,6 +98,27 @@ impl<'a> Examination<'a> {
                 self.add(Fault::Reader, format!("search: {word} of {id} is not found"));
             }
         }
+        self.search_future(root)
+    }
+
+    /// `search` finds no item that was sent after the cut.
+    fn search_future(&mut self, root: &str) -> Result<(), PowercutError> {
+        if !self.asks_for_future {
+            return Ok(());
+        }
+        let mut future = Vec::new();
+        for model in self.sessions(root)? {
+            let item = model.items.get(model.bounds(self.position).most);
+            future.extend(item.and_then(|item| item.words.last()).map(String::as_str));
+        }
+        if future.is_empty() {
+            return Ok(());
+        }
+        let outcome = self.run(root, &["search", "--json", &future.join(" OR ")], "")?;
+        if !outcome.stdout.trim().is_empty() {
+            let text = format!("search in {root} finds what was not there: {}", outcome.stdout);
+            self.add(Fault::Reader, text);
+        }
         Ok(())
     }
 
@@ -109,15 +137,21 @@ impl<'a> Examination<'a> {
             return Ok(());
         }
         let findings = outcome.lines().unwrap_or_default();
-        let is_shared = self.sessions(root)?.iter().any(|model| !model.foreign_saves.is_empty());
+        let sessions = self.sessions(root)?;
+        let is_shared = sessions.iter().any(|model| !model.foreign_saves.is_empty());
+        let mut has_conflict = false;
+        for model in sessions {
+            has_conflict |= self.conflicts(model)? > 0;
+        }
         let text = |finding: &Value, key| {
             finding.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
         };
         let is_wrong = |finding: &&Value| {
             let code = text(finding, "code");
-            text(finding, "severity") != "warning"
-                && !allowed.contains(&code.as_str())
-                && !(is_shared && code == CHANGED_BY_OTHERS)
+            let is_allowed = allowed.contains(&code.as_str())
+                || (is_shared && code == CHANGED_BY_OTHERS)
+                || (has_conflict && code == STATE_DIFFERS);
+            text(finding, "severity") != "warning" && !is_allowed
         };
         let wrong: Vec<&Value> = findings.iter().filter(is_wrong).collect();
         if outcome.code == Some(3) && wrong.is_empty() {

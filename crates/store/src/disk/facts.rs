@@ -32,7 +32,7 @@ mod system {
     use rustix::buffer::spare_capacity;
     use rustix::fs::{
         Advice, AtFlags, CWD, FallocateFlags, FileType, Mode, OFlags, ResolveFlags, Statx,
-        StatxFlags, fadvise, fallocate, openat2, statx,
+        StatxFlags, StatxTimestamp, fadvise, fallocate, openat2, statx,
     };
     use rustix::io::{Errno, pread};
 
@@ -42,6 +42,7 @@ mod system {
         .union(StatxFlags::MODE)
         .union(StatxFlags::INO)
         .union(StatxFlags::SIZE)
+        .union(StatxFlags::MTIME)
         .union(StatxFlags::BTIME);
 
     pub(crate) fn of_entry(path: &Path) -> io::Result<Stat> {
@@ -102,10 +103,12 @@ mod system {
             _ => Kind::Other,
         };
         let device = (u64::from(data.stx_dev_major) << 32) | u64::from(data.stx_dev_minor);
-        let born = data.stx_btime.tv_sec.cast_unsigned().rotate_left(32)
-            ^ u64::from(data.stx_btime.tv_nsec);
-        let id = FileId(device, data.stx_ino, born);
-        Stat { kind, len: data.stx_size, id, mode: mode & 0o7777 }
+        let number = |time: &StatxTimestamp| {
+            time.tv_sec.cast_unsigned().rotate_left(32) ^ u64::from(time.tv_nsec)
+        };
+        let id = FileId(device, data.stx_ino, number(&data.stx_btime));
+        let modified = number(&data.stx_mtime);
+        Stat { kind, len: data.stx_size, id, mode: mode & 0o7777, modified }
     }
 }
 
@@ -128,7 +131,9 @@ mod system {
             _ => Kind::Other,
         };
         let id = FileId(data.st_dev as u64, data.st_ino as u64, 0);
-        Ok(Stat { kind, len: data.st_size as u64, id, mode: data.st_mode as u32 & 0o7777 })
+        let (len, mode) = (data.st_size as u64, data.st_mode as u32 & 0o7777);
+        let modified = (data.st_mtime as u64).rotate_left(32) ^ data.st_mtime_nsec as u64;
+        Ok(Stat { kind, len, id, mode, modified })
     }
 
     pub(crate) fn of_entry(path: &Path) -> io::Result<Stat> {
@@ -173,7 +178,9 @@ mod system {
         };
         let born = data.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let id = FileId(data.dev(), data.ino(), born.map_or(0, |age| age.as_nanos() as u64));
-        Stat { kind, len: data.len(), id, mode: data.mode() & 0o7777 }
+        let modified =
+            data.mtime().cast_unsigned().rotate_left(32) ^ data.mtime_nsec().cast_unsigned();
+        Stat { kind, len: data.len(), id, mode: data.mode() & 0o7777, modified }
     }
 }
 

@@ -189,7 +189,7 @@ fn check_way(base: &dyn Disk, place: &Place) -> io::Result<()> {
 }
 
 fn new_dir(id: FileId) -> Stat {
-    Stat { kind: Kind::Dir, len: 0, id, mode: 0o755 }
+    Stat { kind: Kind::Dir, len: 0, id, mode: 0o755, modified: 0 }
 }
 
 /// An identity that no file has: no device has the highest number.
@@ -352,7 +352,11 @@ impl DiskLock for OverlayLock {
         Ok(())
     }
 
-    fn release(self: Box<Self>) -> io::Result<()> {
+    fn update(&self, _offset: u64, _text: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn release(&self) -> io::Result<()> {
         Ok(())
     }
 }

@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::beneath::{Beneath, NameInDir, open_to_read};
 use super::{
-    Access, Appended, Disk, DiskFile, DiskLock, Entry, Flush, Kind, Listing, Mode, Sharing, Stat,
-    WeakMount, facts, is_full, mounts,
+    Access, Appended, Disk, DiskFile, DiskLock, Entry, Flush, Kind, Listing, Mode, PauseRequest,
+    Sharing, Stat, WeakMount, facts, is_full, mounts,
 };
 use everturn_json::names::{FilePath, Name, NameError};
 
@@ -66,6 +66,16 @@ impl RealDisk {
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Lets this process have up to `most` files open, as far as the system permits.
+    pub fn allow_open_files(most: u64) -> io::Result<()> {
+        let limit = getrlimit(Resource::Nofile);
+        let allowed = limit.maximum.map_or(most, |maximum| maximum.min(most));
+        if limit.current.is_some_and(|current| current < allowed) {
+            setrlimit(Resource::Nofile, Rlimit { current: Some(allowed), ..limit })?;
+        }
+        Ok(())
     }
 
     /// How many times files and directories were flushed.
@@ -233,6 +243,15 @@ impl Disk for RealDisk {
         Ok(Some(self.root.join(path.as_str())))
     }
 
+    fn request_pause(&self, file: &FilePath) -> io::Result<Option<Box<dyn PauseRequest>>> {
+        let file = open_to_read(&self.resolve(file)?)?;
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Some(Box::new(HeldPause { _file: file }))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
     fn max_open_files(&self) -> usize {
         let most = getrlimit(Resource::Nofile).current;
         most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX)
@@ -387,10 +406,29 @@ impl DiskFile for RealFile {
         self.file.sync_data()
     }
 
+    fn is_pause_requested(&self) -> bool {
+        match self.file.try_lock() {
+            Ok(()) => {
+                // The lock says nothing to anyone; if it stays, readers do not wait for it.
+                drop(self.file.unlock());
+                false
+            }
+            Err(TryLockError::WouldBlock) => true,
+            Err(TryLockError::Error(_)) => false,
+        }
+    }
+
     fn drop_cache(&self) -> io::Result<()> {
         facts::drop_cache(&self.file)
     }
 }
+
+/// Holds a shared lock on the file of another process.
+struct HeldPause {
+    _file: File,
+}
+
+impl PauseRequest for HeldPause {}
 
 #[derive(Debug)]
 struct RealLock {
@@ -408,7 +446,11 @@ impl DiskLock for RealLock {
         }
     }
 
-    fn release(self: Box<Self>) -> io::Result<()> {
+    fn update(&self, offset: u64, text: &[u8]) -> io::Result<()> {
+        FileExt::write_all_at(&self.file, text, offset)
+    }
+
+    fn release(&self) -> io::Result<()> {
         // Removed while still locked: whoever waits for this file will find that its name is gone.
         self.beneath.entry(&self.path)?.remove()
     }

@@ -34,6 +34,9 @@ impl Core {
     /// Applies everything that is pending. A batch that fails is taken back, together with later ones
     /// that build on it; the others go on.
     pub(super) fn apply_pending(&mut self, round: &mut Round<'_>) -> Result<(), StoreError> {
+        if let Some(log) = &self.log {
+            self.courtesy.wait(log);
+        }
         let pending = std::mem::take(&mut self.pending);
         let give_out = round.last && !self.outlook.crowded;
         self.outlook.clear();
@@ -120,6 +123,15 @@ impl Core {
 
     /// Applies one batch whole, or takes back what was done of it. Poisons the store if that fails.
     fn apply(&mut self, planned: &mut Planned) -> Result<(), StoreError> {
+        let change = self.log.as_ref().and_then(|log| planned.begin_change(log.number));
+        let applied = self.apply_ops(planned);
+        if let (Some(change), true) = (change, self.poisoned.is_some()) {
+            change.abandon();
+        }
+        applied
+    }
+
+    fn apply_ops(&mut self, planned: &mut Planned) -> Result<(), StoreError> {
         let mut undo = Vec::new();
         let mut cleanup = Cleanup::default();
         let mut aids = std::mem::take(&mut planned.aids).into_iter();

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use super::changes::Courtesy;
 use super::errand::{Errand, Errands};
 use super::existing::KnownContents;
 use super::lives::Lives;
@@ -70,6 +71,7 @@ pub(super) struct Core {
     /// How many new contents are open before they get their names.
     pub(super) staged: usize,
     pub(super) errands: Arc<Errands>,
+    pub(super) courtesy: Courtesy,
     temp_count: u64,
     /// How many contents were staged beside the log.
     pub(super) staged_count: Arc<AtomicU64>,
@@ -144,6 +146,7 @@ impl Core {
             preface: Vec::new(),
             staged: 0,
             errands: Arc::default(),
+            courtesy: Courtesy::default(),
             temp_count: 0,
             staged_count: Arc::default(),
             writers: 0,

@@ -7,8 +7,10 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use super::StoreError;
 use super::apply::{Undo, append_to};
+use super::changes::ChangeGuard;
 use super::core::{Core, Outcome, Pending, Round};
 use super::group::locked;
+use super::log::LogNumber;
 use super::plan::{Aid, Planned};
 use super::record::{Op, Record};
 use crate::disk::{Disk, DiskFile, FileId};
@@ -38,6 +40,8 @@ struct Failed {
     verdict: Arc<Mutex<Option<Outcome>>>,
     /// As long as they are here, the core sees that the files are in use.
     _files: Vec<OpenFile>,
+    /// Until it is undone, the files are changing.
+    change: Option<ChangeGuard>,
 }
 
 type OpenFile = (Arc<dyn DiskFile>, FileId);
@@ -48,6 +52,8 @@ pub(super) struct Errand {
     errands: Arc<Errands>,
     planned: Planned,
     index: u64,
+    log: Option<LogNumber>,
+    change: Option<ChangeGuard>,
     /// For each operation, the file; none once the errand is over.
     files: Vec<OpenFile>,
 }
@@ -56,8 +62,10 @@ impl Errand {
     /// Carries the appends out; if that fails, the core takes them back.
     pub(super) fn run(mut self, core: &Mutex<Core>) -> Outcome {
         let mut undo = Vec::new();
+        self.change = self.log.and_then(|log| self.planned.begin_change(log));
         match self.append_all(&mut undo) {
             Ok(()) => {
+                self.change = None;
                 // The files are free before the errand is over, and whoever waits for it looks at them.
                 self.files.clear();
                 Ok(std::mem::take(&mut self.planned.receipt))
@@ -98,6 +106,7 @@ impl Errand {
             index: self.index,
             verdict: Arc::clone(&verdict),
             _files: std::mem::take(&mut self.files),
+            change: self.change.take(),
         };
         locked(&self.errands.state).failed.push(failed);
         verdict
@@ -136,7 +145,9 @@ impl Core {
             let files = self.open_files(&planned);
             locked(&self.errands.state).running += 1;
             let (disk, errands) = (Arc::clone(&self.disk), Arc::clone(&self.errands));
-            round.give_out(ticket, Errand { disk, errands, planned, index, files });
+            let (log, change) = (self.log.as_ref().map(|log| log.number), None);
+            let errand = Errand { disk, errands, planned, index, log, change, files };
+            round.give_out(ticket, errand);
         }
     }
 
@@ -168,7 +179,7 @@ impl Core {
         let mut aborts = Vec::new();
         let mut refused = Vec::new();
         for failed in failed {
-            let Failed { paths, undo, error, broken, index, verdict, .. } = failed;
+            let Failed { paths, undo, error, broken, index, verdict, change, .. } = failed;
             for path in &paths {
                 if let Some(tracked) = self.files.get_mut(path) {
                     // It may end anywhere; the next append looks.
@@ -181,7 +192,12 @@ impl Core {
                     aborts.push(Record::Abort(index));
                     refused.push((verdict, error));
                 }
-                Err(cause) => *locked(&verdict) = Some(Err(self.poison(cause))),
+                Err(cause) => {
+                    *locked(&verdict) = Some(Err(self.poison(cause)));
+                    if let Some(change) = change {
+                        change.abandon();
+                    }
+                }
             }
         }
         let noted = self.note_aborts(&aborts);

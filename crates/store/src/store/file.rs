@@ -6,13 +6,16 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use super::changes::{ChangeMarks, LockMarks};
 use super::core::{Answer, Core};
 use super::group::{Queue, locked};
 use super::locks::{Holder, ScopeLocks, may_write};
 use super::log::own;
 use super::plan::{Tidy, tidy};
 use super::quarantine::ensure_dir;
+use super::recover::RecoveryProgress;
 use super::reserve::{may_use_reserve, uses_trash, with_reserve};
+use super::snapshot::{Attempt, capture, capture_once};
 use super::staged::is_large;
 use super::view::DiskView;
 use super::{Durability, Receipt, Step, Store, StoreError, Writer};
@@ -36,6 +39,8 @@ pub struct Options {
     /// From how many bytes on the new content of a file is written beside the log, and flushed there, instead
     /// of into the log. This is for [`Durability::Synced`]; other commits wait for no flush.
     pub stage_from: usize,
+    /// Who is told how far the recovery of logs has come.
+    pub progress: RecoveryProgress,
 }
 
 impl Options {
@@ -49,6 +54,7 @@ impl Options {
             log_most: 64 << 20,
             open_files: 256,
             stage_from: 64 << 10,
+            progress: RecoveryProgress::default(),
         }
     }
 }
@@ -95,6 +101,7 @@ struct Shared {
     view: RwLock<Arc<DiskView>>,
     /// See [`Options::stage_from`].
     stage_from: usize,
+    progress: RecoveryProgress,
     /// Who writes; `None` if the store is open for reading only.
     holder: Option<Holder>,
     /// Whether commits wait in the log that the plain files do not show yet.
@@ -132,10 +139,19 @@ impl FileStore {
     ///
     /// Commits of processes that are gone are shown as [`FileStore::open`] would recover them.
     pub fn open_read_only(disk: Arc<dyn Disk>) -> Result<FileStore, StoreError> {
+        FileStore::open_read_only_with(disk, RecoveryProgress::default())
+    }
+
+    /// As [`FileStore::open_read_only`], telling how far that has come.
+    pub fn open_read_only_with(
+        disk: Arc<dyn Disk>,
+        progress: RecoveryProgress,
+    ) -> Result<FileStore, StoreError> {
         check_root(&*disk)?;
+        let mut view = DiskView::recovered(&disk, &progress)?;
         let nobody = Holder { pid: 0, started: String::new() };
-        let mut core = Core::new(Arc::clone(&disk), Options::new(nobody));
-        let mut view = DiskView::recovered(&disk)?;
+        let options = Options { progress, ..Options::new(nobody) };
+        let mut core = Core::new(Arc::clone(&disk), options);
         core.findings.append(&mut view.findings);
         Ok(FileStore::new(core, disk, None, view))
     }
@@ -144,6 +160,7 @@ impl FileStore {
         let shared = Shared {
             view: RwLock::new(Arc::new(view)),
             stage_from: core.options.stage_from,
+            progress: core.options.progress.clone(),
             core: Mutex::new(core),
             queue: Queue::default(),
             disk,
@@ -157,6 +174,30 @@ impl FileStore {
     /// The disk as it is read: the plain files, with commits that only the logs of dead processes have.
     pub fn read_disk(&self) -> Result<Arc<dyn Disk>, StoreError> {
         Ok(Arc::clone(&self.shared.view()?.disk))
+    }
+
+    /// The disk itself, without what only logs have.
+    pub(super) fn plain_disk(&self) -> &Arc<dyn Disk> {
+        &self.shared.disk
+    }
+
+    /// The disk for reading, with every commit that has returned.
+    pub(super) fn view(&self) -> Result<Arc<DiskView>, StoreError> {
+        self.shared.view()
+    }
+
+    /// The same, with the commits of processes that have died since the store was opened.
+    pub(super) fn fresh_view(&self) -> Result<Arc<DiskView>, StoreError> {
+        self.shared.show()?;
+        self.shared.refresh_view()
+    }
+
+    /// As [`Store::snapshot`], with one attempt: `None` if a writer is applying a commit.
+    pub fn try_snapshot(&self, paths: &[FilePath]) -> Result<Option<Arc<dyn Store>>, StoreError> {
+        Ok(match capture_once(self, paths, false)? {
+            Attempt::Taken(snapshot) => Some(Arc::new(snapshot)),
+            Attempt::Moving(_) | Attempt::Applying(_) => None,
+        })
     }
 
     /// What recovery has found since the last call.
@@ -189,6 +230,7 @@ impl FileStore {
             let stranger = || StoreError::OutsideScope { path: FilePath::root() };
             let checked = if ours { writer.check(&steps) } else { Err(stranger()) };
             let ready = checked.and_then(|()| tidy(steps)).and_then(|mut tidy| {
+                tidy.marks = writer.marks();
                 self.shared.stage(&mut tidy, durability)?;
                 Ok(tidy)
             });
@@ -273,7 +315,11 @@ impl Shared {
             return Ok(view);
         }
         // Another process has recovered what this view shows, and may have gone on from there.
-        let view = Arc::new(DiskView::recovered(&self.disk)?);
+        self.refresh_view()
+    }
+
+    fn refresh_view(&self) -> Result<Arc<DiskView>, StoreError> {
+        let view = Arc::new(DiskView::recovered(&self.disk, &self.progress)?);
         *self.view.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&view);
         Ok(view)
     }
@@ -327,6 +373,18 @@ impl Store for FileStore {
         Ok(Box::new(self.lock_files(scopes)?))
     }
 
+    fn snapshot(&self, paths: &[FilePath]) -> Result<Option<Arc<dyn Store>>, StoreError> {
+        Ok(Some(Arc::new(capture(self, paths)?)))
+    }
+
+    fn is_quiet(&self, paths: &[FilePath]) -> Result<bool, StoreError> {
+        Ok(LockMarks::read(&*self.shared.disk, paths)?.is_empty())
+    }
+
+    fn has_writer(&self, paths: &[FilePath]) -> Result<bool, StoreError> {
+        LockMarks::read(&*self.shared.disk, paths)?.any_alive(&*self.shared.disk)
+    }
+
     fn is_plain(&self) -> bool {
         self.shared.view.read().unwrap_or_else(PoisonError::into_inner).is_plain()
     }
@@ -368,8 +426,13 @@ impl FileWriter {
         }
     }
 
+    fn marks(&self) -> Option<Arc<ChangeMarks>> {
+        self.locks.as_ref().map(|locks| Arc::clone(&locks.marks))
+    }
+
     fn commit_once(&self, steps: Vec<Step>, durability: Durability) -> Result<Receipt, StoreError> {
         let mut tidy = tidy(steps)?;
+        tidy.marks = self.marks();
         self.shared.stage(&mut tidy, durability)?;
         tidy.look(&*self.shared.disk)?;
         let receipt = self.shared.queue.commit(&self.shared.core, (tidy, durability))?;

@@ -5,7 +5,9 @@
 //! system's and end with their process; the text in the file only tells others whom to ask.
 
 use std::fmt;
+use std::sync::Arc;
 
+use super::changes::ChangeMarks;
 use super::holder;
 use super::log::own;
 use super::quarantine::ensure_dir;
@@ -30,8 +32,12 @@ impl Holder {
 
     /// The holder that a lock file names.
     pub(super) fn read(disk: &dyn Disk, file: &FilePath) -> Option<Holder> {
-        let text = read_all(&*disk.open(file, Access::Read).ok()?).ok()?;
-        holder::parse(&text)
+        Holder::parse(&read_all(&*disk.open(file, Access::Read).ok()?).ok()?)
+    }
+
+    /// The holder that the text of a lock file names, in its first line.
+    pub(super) fn parse(text: &[u8]) -> Option<Holder> {
+        holder::parse(text.split(|byte| *byte == b'\n').next()?)
     }
 }
 
@@ -54,16 +60,18 @@ pub(super) fn may_write(scopes: &[FilePath], path: &FilePath) -> bool {
     place.is_some_and(|place| *path != place && holding.any(|scope| scope.is_within(&place)))
 }
 
-fn lock_file(scope: &FilePath) -> FilePath {
+pub(super) fn lock_file(scope: &FilePath) -> FilePath {
     own(&["locks"]).join(&scope.flat_name(".lock"))
 }
 
 /// The locks of one writer; dropping them frees the scopes.
 pub(super) struct ScopeLocks {
-    exclusive: Vec<Box<dyn DiskLock>>,
+    exclusive: Vec<Arc<dyn DiskLock>>,
     shared: Vec<Box<dyn DiskLock>>,
     /// Whether a lock file was found that its holder has not removed: it may have died.
     pub(super) left_behind: bool,
+    /// What the lock files say of the changes that the writer makes.
+    pub(super) marks: Arc<ChangeMarks>,
 }
 
 impl ScopeLocks {
@@ -79,16 +87,17 @@ impl ScopeLocks {
         scopes.dedup();
         let left_behind = scopes.iter().map(|scope| is_left_behind(disk, scope));
         let left_behind = left_behind.collect::<Result<Vec<bool>, _>>()?.contains(&true);
-        let mut locks = ScopeLocks { exclusive: Vec::new(), shared: Vec::new(), left_behind };
+        let mut exclusive: Vec<Arc<dyn DiskLock>> = Vec::new();
+        let mut shared = Vec::new();
         for scope in &scopes {
             for above in scope.ancestors().filter(|above| !scopes.contains(above)) {
-                locks.shared.push(take_one(disk, scope, &above, Sharing::Shared)?);
+                shared.push(take_one(disk, scope, &above, Sharing::Shared)?);
             }
-            let lock = take_one(disk, scope, scope, Sharing::Exclusive)?;
-            lock.describe(&holder.to_text()).map_err(StoreError::io("write", &lock_file(scope)))?;
-            locks.exclusive.push(lock);
+            exclusive.push(take_one(disk, scope, scope, Sharing::Exclusive)?.into());
         }
-        Ok(locks)
+        let marks = ChangeMarks::new(exclusive.clone(), holder);
+        let marks = marks.map_err(StoreError::io("write", &own(&["locks"])))?;
+        Ok(ScopeLocks { exclusive, shared, left_behind, marks })
     }
 
     /// Takes away the names of writers of scopes above that are gone, once their commits are safe. None of them
@@ -105,9 +114,8 @@ impl ScopeLocks {
     /// Frees the scopes and leaves no lock file behind.
     pub(super) fn release(self) -> Result<(), StoreError> {
         let dir = own(&["locks"]);
-        let release =
-            |lock: Box<dyn DiskLock>| lock.release().map_err(StoreError::io("free", &dir));
-        self.exclusive.into_iter().try_for_each(release)
+        let release = |lock: &Arc<dyn DiskLock>| lock.release();
+        self.exclusive.iter().try_for_each(release).map_err(StoreError::io("free", &dir))
     }
 }
 

@@ -291,6 +291,11 @@ pub(super) struct Log {
 }
 
 impl Log {
+    /// Whether a reader asks for a pause before more commits are applied.
+    pub(super) fn is_pause_requested(&self) -> bool {
+        self.file.is_pause_requested()
+    }
+
     /// Takes over a log that needs no more replaying, and starts it anew.
     pub(super) fn take_over(
         disk: &dyn Disk,

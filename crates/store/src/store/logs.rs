@@ -63,7 +63,7 @@ impl Core {
         number: LogNumber,
         dead: Box<dyn DiskLock>,
     ) -> Result<Vec<Blocked>, StoreError> {
-        let recovered = recover(&*self.disk, number)?;
+        let recovered = recover(&*self.disk, number, &self.options.progress)?;
         self.findings.extend(recovered.findings);
         if recovered.blocked.is_empty() {
             let log = Log::take_over(&*self.disk, number, dead)?;

@@ -156,8 +156,9 @@ impl Store for MemoryStore {
             len: bytes.len() as u64,
             id,
             mode: *mode,
+            modified: 0,
         });
-        let dir = Stat { kind: Kind::Dir, len: 0, id, mode: 0o755 };
+        let dir = Stat { kind: Kind::Dir, len: 0, id, mode: 0o755, modified: 0 };
         Ok(file.or_else(|| state.exists(path).then_some(dir)))
     }
 
@@ -177,6 +178,12 @@ impl Store for MemoryStore {
             }));
         listing.entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(listing)
+    }
+
+    /// A copy of everything.
+    fn snapshot(&self, _paths: &[FilePath]) -> Result<Option<Arc<dyn Store>>, StoreError> {
+        let state = locked(&self.state).clone();
+        Ok(Some(Arc::new(MemoryStore { state: Arc::new(Mutex::new(state)) })))
     }
 
     fn lock(&self, scopes: &[FilePath]) -> Result<Box<dyn Writer>, StoreError> {

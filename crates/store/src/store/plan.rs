@@ -6,10 +6,13 @@
 mod tidy;
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
+use super::changes::{ChangeGuard, ChangeMarks};
 use super::core::Core;
 use super::digest::contents;
 use super::fingerprint::Fingerprint;
+use super::log::LogNumber;
 use super::quarantine::set_aside;
 use super::record::{Held, NewContent, Op};
 use super::staged::StagedFile;
@@ -29,6 +32,8 @@ pub(super) struct Planned {
     pub(super) aids: Vec<Aid>,
     pub(super) durability: Durability,
     pub(super) receipt: Receipt,
+    /// Where readers are told while it is applied.
+    pub(super) marks: Option<Arc<ChangeMarks>>,
     /// Where files end once this is applied.
     ends: BTreeMap<FilePath, u64>,
     /// The names that it makes, ends, or gives to another file: all but those of files that only grow.
@@ -40,6 +45,11 @@ impl Planned {
     pub(super) fn is_urgent(&self) -> bool {
         let cuts = |op: &Op| matches!(op, Op::Cut { .. });
         self.durability == Durability::Synced || self.ops.iter().any(cuts)
+    }
+
+    /// Tells readers that it is being applied.
+    pub(super) fn begin_change(&self, log: LogNumber) -> Option<ChangeGuard> {
+        self.marks.as_ref().map(|marks| marks.begin(log))
     }
 
     /// Whether it touches one of these names, something above or something below.
@@ -140,7 +150,7 @@ pub(super) fn plan(
         names: Vec::new(),
         receipt: Receipt::default(),
     };
-    let Tidy { steps, looks, staged, joined, .. } = tidy;
+    let Tidy { steps, looks, staged, joined, marks, .. } = tidy;
     let looks = looks.into_iter().chain(std::iter::repeat(None));
     let staged = staged.into_iter().chain(std::iter::repeat_with(|| None));
     for ((step, look), staged) in steps.into_iter().zip(looks).zip(staged) {
@@ -151,7 +161,7 @@ pub(super) fn plan(
     }
     let Planner { ops, aids, ends, names, mut receipt, .. } = planner;
     complete(&mut receipt, &joined);
-    Ok(Planned { ops, aids, durability, receipt, ends, names })
+    Ok(Planned { ops, aids, durability, receipt, marks, ends, names })
 }
 
 struct Planner<'a> {

@@ -16,6 +16,7 @@ mod shown;
 mod tail;
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
 use super::StoreError;
@@ -68,6 +69,31 @@ pub(super) fn read_log(
     Ok(Ok(History::fold(scan.records)))
 }
 
+/// Who is told how far a recovery has come, while it goes on.
+#[derive(Clone, Default)]
+pub struct RecoveryProgress(Option<Arc<TellProgress>>);
+
+type TellProgress = dyn Fn(usize, usize) + Send + Sync;
+
+impl RecoveryProgress {
+    /// Calls `tell` before each file or name that is recovered: with how many are done, and how many there are.
+    pub fn new(tell: impl Fn(usize, usize) + Send + Sync + 'static) -> RecoveryProgress {
+        RecoveryProgress(Some(Arc::new(tell)))
+    }
+
+    fn tell(&self, done: usize, total: usize) {
+        if let Some(tell) = &self.0 {
+            tell(done, total);
+        }
+    }
+}
+
+impl fmt::Debug for RecoveryProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RecoveryProgress").field(&self.0.is_some()).finish()
+    }
+}
+
 /// A name that cannot be brought to where a log says it is, and why.
 pub(super) type Blocked = (FilePath, Arc<StoreError>);
 
@@ -82,7 +108,11 @@ pub(super) struct Recovered {
 }
 
 /// Replays the log of a process that is gone. Afterwards the log may be recycled, unless names are blocked.
-pub(super) fn recover(disk: &dyn Disk, number: LogNumber) -> Result<Recovered, StoreError> {
+pub(super) fn recover(
+    disk: &dyn Disk,
+    number: LogNumber,
+    progress: &RecoveryProgress,
+) -> Result<Recovered, StoreError> {
     // A record that only the page cache has must not be half applied when the power goes.
     secure(disk, number)?;
     sweep(disk, &number.temp_prefix())?;
@@ -111,7 +141,7 @@ pub(super) fn recover(disk: &dyn Disk, number: LogNumber) -> Result<Recovered, S
         in_doubt: BTreeSet::new(),
         waiting: BTreeSet::new(),
     };
-    recovery.run();
+    recovery.run(progress);
     let Recovery { findings, blocked, blocked_names, .. } = recovery;
     let mut settled = Vec::new();
     if !blocked.is_empty() {
@@ -166,9 +196,11 @@ struct Recovery<'a> {
 }
 
 impl Recovery<'_> {
-    fn run(&mut self) {
+    fn run(&mut self, progress: &RecoveryProgress) {
         self.assess();
-        for (name, file) in &self.history.files {
+        let total = self.history.files.len() + self.history.endings.len();
+        for (done, (name, file)) in self.history.files.iter().enumerate() {
+            progress.tell(done, total);
             if self.blocked_names.meets(name) {
                 continue;
             }
@@ -179,7 +211,8 @@ impl Recovery<'_> {
             }
         }
         self.flush_written();
-        for ending in &self.history.endings {
+        for (done, ending) in self.history.endings.iter().enumerate() {
+            progress.tell(self.history.files.len() + done, total);
             let met = ending.names().any(|name| self.blocked_names.meets(name));
             if met || self.must_wait(ending) {
                 // It stays as it is, with what is in the way of what lies there.

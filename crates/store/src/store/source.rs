@@ -20,6 +20,11 @@ impl StoreSource {
         let stat = store.stat(file)?.ok_or_else(|| StoreError::Missing { path: file.clone() })?;
         Ok(StoreSource { store: Arc::clone(store), file: file.clone(), len: stat.len })
     }
+
+    /// The whole content.
+    pub fn read_all(&self) -> io::Result<Vec<u8>> {
+        self.store.read(&self.file, 0..self.len).map_err(io::Error::other)
+    }
 }
 
 impl Source for StoreSource {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::StoreError;
 use super::log::{LogNumber, epoch, scan};
-use super::recover::{Blocked, read_log, recover};
+use super::recover::{Blocked, RecoveryProgress, read_log, recover};
 use crate::disk::{Access, Disk, Entry, Kind, Listing, OverlayDisk};
 use everturn_json::finding::{Code, Finding};
 use everturn_json::names::FilePath;
@@ -40,14 +40,17 @@ impl DiskView {
     }
 
     /// What recovery would make of the plain files now.
-    pub(super) fn recovered(base: &Arc<dyn Disk>) -> Result<DiskView, StoreError> {
+    pub(super) fn recovered(
+        base: &Arc<dyn Disk>,
+        progress: &RecoveryProgress,
+    ) -> Result<DiskView, StoreError> {
         let mut view = DiskView::plain(Arc::clone(base), Vec::new());
         let mut logs = dead_logs(&**base)?;
         for _ in 0..MAX_TRIES {
             if logs.is_empty() {
                 return Ok(DiskView::plain(Arc::clone(base), Vec::new()));
             }
-            view = DiskView::overlaid(base, logs.clone());
+            view = DiskView::overlaid(base, logs.clone(), progress);
             let now = dead_logs(&**base)?;
             if now == logs {
                 return Ok(view);
@@ -58,11 +61,15 @@ impl DiskView {
         Ok(view)
     }
 
-    fn overlaid(base: &Arc<dyn Disk>, logs: Vec<LogPosition>) -> DiskView {
+    fn overlaid(
+        base: &Arc<dyn Disk>,
+        logs: Vec<LogPosition>,
+        progress: &RecoveryProgress,
+    ) -> DiskView {
         let overlay = Arc::new(OverlayDisk::new(Arc::clone(base)));
         let (mut blocked, mut findings) = (Vec::new(), Vec::new());
         for log in &logs {
-            match recover(&*overlay, log.number) {
+            match recover(&*overlay, log.number, progress) {
                 Ok(recovered) => {
                     blocked.extend(recovered.blocked);
                     findings.extend(recovered.findings);

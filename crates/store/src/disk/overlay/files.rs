@@ -52,7 +52,8 @@ impl Inode {
     }
 
     pub(super) fn stat(&self) -> Stat {
-        Stat { kind: Kind::File, len: self.bytes().len, id: self.id, mode: self.mode }
+        let len = self.bytes().len;
+        Stat { kind: Kind::File, len, id: self.id, mode: self.mode, modified: 0 }
     }
 
     fn bytes(&self) -> MutexGuard<'_, Bytes> {

@@ -171,7 +171,16 @@ impl DiskLock for SimLock {
         Ok(())
     }
 
-    fn release(self: Box<Self>) -> io::Result<()> {
+    fn update(&self, offset: u64, text: &[u8]) -> io::Result<()> {
+        let mut world = self.disk.world();
+        world.alive(self.disk.pid)?;
+        let inode = world.file(&self.path)?;
+        let offset = usize::try_from(offset).map_err(io::Error::other)?;
+        world.tree.file_mut(inode)?.write_at(offset, text);
+        Ok(())
+    }
+
+    fn release(&self) -> io::Result<()> {
         let mut world = self.disk.world();
         world.change(self.disk.pid)?;
         world.remove(&self.path)

@@ -57,6 +57,8 @@ const PAGE: usize = 4096;
 pub(super) struct FileData {
     pub(super) seen: Vec<u8>,
     pub(super) mode: u32,
+    /// How often it was written.
+    pub(super) writes: u64,
     durable: Vec<u8>,
     unflushed: Vec<Write>,
     /// Cached pages whose background write has failed: writes to them do not reach the disk.
@@ -75,6 +77,7 @@ impl FileData {
     }
 
     fn record(&mut self, write: Write) {
+        self.writes += 1;
         write.apply(&mut self.seen);
         self.unflushed.push(write);
     }
@@ -342,9 +345,11 @@ impl Tree {
             }
             names.insert(path.clone(), Node::File(inode));
         }
-        let mode = self.files.get(&inode).map_or(0o644, |file| file.mode);
+        let old = self.files.get(&inode);
+        let (mode, writes) = old.map_or((0o644, 0), |file| (file.mode, file.writes + 1));
         let (seen, durable) = (content.to_vec(), content.to_vec());
-        self.files.insert(inode, FileData { seen, durable, mode, ..FileData::default() });
+        let data = FileData { seen, durable, mode, writes, ..FileData::default() };
+        self.files.insert(inode, data);
     }
 
     pub(super) fn flip_bit(&mut self, inode: Inode, byte: usize, bit: u8) {

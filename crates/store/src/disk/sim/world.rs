@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use super::super::{FileId, Flush, Kind, Mode, PRIVATE_BITS, Sharing, Stat};
-use super::names::{Inode, Node, Tree};
+use super::names::{FileData, Inode, Node, Tree};
 use everturn_json::names::FilePath;
 
 pub(super) type Pid = u32;
@@ -118,7 +118,7 @@ impl World {
         self.next_pid
     }
 
-    fn alive(&self, pid: Pid) -> io::Result<()> {
+    pub(super) fn alive(&self, pid: Pid) -> io::Result<()> {
         if self.living.contains(&pid) && !self.crashed {
             Ok(())
         } else {
@@ -216,17 +216,18 @@ impl World {
         match self.tree.node(path)? {
             Node::Dir => {
                 let id = FileId(1 + self.mounts, 0, 0);
-                Some(Stat { kind: Kind::Dir, len: 0, id, mode: 0o755 })
+                Some(Stat { kind: Kind::Dir, len: 0, id, mode: 0o755, modified: 0 })
             }
             Node::File(inode) => Some(self.stat_inode(inode)),
         }
     }
 
     pub(super) fn stat_inode(&self, inode: Inode) -> Stat {
-        let (len, mode) = self.tree.file(inode).map_or((0, 0), |file| (file.seen.len(), file.mode));
+        let facts = |file: &FileData| (file.seen.len(), file.mode, file.writes);
+        let (len, mode, modified) = self.tree.file(inode).map_or((0, 0, 0), facts);
         // A copy of a disk, and some file systems at every mount, number the same files otherwise.
         let id = FileId(1 + self.mounts, inode.wrapping_add(self.mounts << 32), 0);
-        Stat { kind: Kind::File, len: len as u64, id, mode }
+        Stat { kind: Kind::File, len: len as u64, id, mode, modified }
     }
 
     pub(super) fn create(&mut self, path: &FilePath, mode: Mode) -> io::Result<Inode> {

@@ -1,7 +1,10 @@
 //! What can be said of a batch before anybody looks at the files it changes.
 
+use std::sync::Arc;
+
 use super::bad;
 use crate::disk::{Disk, Stat};
+use crate::store::changes::ChangeMarks;
 use crate::store::staged::StagedFile;
 use crate::store::{At, Receipt, Step, StoreError};
 use everturn_json::names::{FilePath, PathSet};
@@ -12,6 +15,8 @@ const MAX_BATCH_BYTES: usize = 1 << 30;
 /// A batch in which each file is appended to or replaced, not both.
 #[derive(Default)]
 pub(in crate::store) struct Tidy {
+    /// Where readers are told while it is applied.
+    pub(in crate::store) marks: Option<Arc<ChangeMarks>>,
     pub(in crate::store) steps: Vec<Step>,
     /// For each step what its file was a moment ago, as far as somebody has looked.
     pub(super) looks: Vec<Option<Stat>>,

@@ -1,0 +1,258 @@
+//! Commands that read a session while another process writes to it as fast as it can.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::everturn::{command, run};
+
+/// How often each command is run beside each writer.
+const ROUNDS: usize = 12;
+
+/// How often sessions are listed while one of them is moved.
+const LISTS: usize = 30;
+
+struct Format {
+    name: &'static str,
+    /// What is given to `everturn new` on stdin.
+    document: &'static str,
+    append: &'static [&'static str],
+    line: fn(usize) -> Value,
+}
+
+const TOOLS: &str = r#"{"session":{"support_tools":[{"id":"stats","name":"Stats","components":
+[{"id":"hp","type":"numeric","label":"HP","value":0}]}]}}"#;
+
+const FORMATS: [Format; 5] = [
+    Format {
+        name: "game",
+        document: "{}",
+        append: &["append", "s1", "--lines", "--json"],
+        line: |turn| {
+            let set = |scope: &str| {
+                let change = json!({"op": "set", "path": "n", "value": turn});
+                json!({"scope": scope, "deltas": [change]})
+            };
+            json!({
+                "actor": "gm",
+                "narration": word(turn),
+                "events": [{"type": "talk", "description": "They talk."}],
+                "deltas": [set("world"), set("player")],
+            })
+        },
+    },
+    Format {
+        name: "campaign",
+        document: "",
+        append: &["campaign", "replay-outputs", "s1", "--json"],
+        line: |turn| {
+            let args = json!({"target_character_id": "pc_001", "delta": 1, "cause": "rest"});
+            json!({
+                "user_input": word(turn),
+                "actor_id": "pc_001",
+                "outputs": [{
+                    "assistant_text": "You rest.",
+                    "dialog_type": "scene_description",
+                    "tool_calls": [{"id": "call_1", "tool": "hp_delta", "args": args}],
+                }],
+            })
+        },
+    },
+    Format {
+        name: "codelia",
+        document: "",
+        append: &["append", "s1", "--lines", "--json"],
+        line: |turn| {
+            let answer = json!({"role": "assistant", "content": "Yes."});
+            json!({"messages": [{"role": "user", "content": word(turn)}, answer]})
+        },
+    },
+    Format {
+        name: "linggen",
+        document: "",
+        append: &["append", "s1", "--lines", "--json"],
+        line: |turn| json!({"content": word(turn)}),
+    },
+    Format {
+        name: "chatlog",
+        document: TOOLS,
+        append: &["append", "s1", "--lines", "--json"],
+        line: |turn| {
+            let tag = format!(r#"<tool:update id="hp" value="{turn}" reason="r">"#);
+            json!({"type": "narrator", "name": "N", "text": format!("{} {tag}", word(turn))})
+        },
+    },
+];
+
+fn word(turn: usize) -> String {
+    format!("word{turn}")
+}
+
+fn everturn(root: &Path, words: &[&str], input: &str) -> Output {
+    let mut command = command(root);
+    command.args(["--root", "."]).args(words);
+    run(command, input)
+}
+
+/// The output of a command that must have nothing to complain about.
+fn quietly(root: &Path, words: &[&str]) -> String {
+    let output = everturn(root, words, "");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{words:?}");
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{words:?}: {stdout}");
+    stdout
+}
+
+fn values(lines: &str) -> Vec<Value> {
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// A process that appends turns until it is stopped.
+struct Writing {
+    child: Child,
+    threads: [JoinHandle<()>; 2],
+    stop: Arc<AtomicBool>,
+    acknowledged: Arc<AtomicUsize>,
+}
+
+impl Writing {
+    fn start(root: &Path, format: &Format) -> Writing {
+        let mut writer = command(root);
+        writer.args(["--root", "."]).args(format.append).stdin(Stdio::piped());
+        let mut child = writer.stderr(Stdio::null()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        let stop = Arc::new(AtomicBool::new(false));
+        let acknowledged = Arc::new(AtomicUsize::new(0));
+        let (line, stopped, count) = (format.line, Arc::clone(&stop), Arc::clone(&acknowledged));
+        let feed = thread::spawn(move || {
+            let mut turn = 0;
+            while !stopped.load(Ordering::Relaxed) {
+                turn += 1;
+                input.write_all(format!("{}\n", line(turn)).as_bytes()).unwrap();
+            }
+        });
+        let collect = thread::spawn(move || {
+            for answer in answers.lines() {
+                let answer: Value = serde_json::from_str(&answer.unwrap()).unwrap();
+                assert_ne!(answer.get("ok"), Some(&Value::Bool(false)), "{answer}");
+                count.fetch_add(1, Ordering::Release);
+            }
+        });
+        Writing { child, threads: [feed, collect], stop, acknowledged }
+    }
+
+    fn acknowledged(&self) -> usize {
+        self.acknowledged.load(Ordering::Acquire)
+    }
+
+    fn wait_for(&self, turns: usize) {
+        while self.acknowledged() < turns {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn end(mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+/// The turns that a list of entries tells, by their words; they must be the first ones, in order.
+fn turns_told(entries: &[Value]) -> usize {
+    let texts = entries.iter().filter_map(|entry| entry.get("text").and_then(Value::as_str));
+    let words = texts.filter_map(|text| text.split_whitespace().next());
+    let words: Vec<&str> = words.filter(|text| text.starts_with("word")).collect();
+    for (index, told) in words.iter().enumerate() {
+        assert_eq!(*told, word(index + 1));
+    }
+    words.len()
+}
+
+fn read_beside(format: &Format) {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    let mut new = vec!["new", format.name, "--id", "s1"];
+    new.extend((!format.document.is_empty()).then_some("-"));
+    let made = everturn(root, &new, format.document);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let writing = Writing::start(root, format);
+    writing.wait_for(5);
+    for _ in 0..ROUNDS {
+        let before = writing.acknowledged();
+        let shown = turns_told(&values(&quietly(root, &["show", "s1", "--json"])));
+        assert!(shown >= before, "{}: {shown} shown, {before} acknowledged", format.name);
+        assert_eq!(quietly(root, &["check", "--json", "."]), "", "{}", format.name);
+        quietly(root, &["ls", "--json"]);
+        let state: Value =
+            serde_json::from_str(&quietly(root, &["state", "s1", "--json"])).unwrap();
+        if format.name == "game" {
+            let (world, player) =
+                (state.pointer("/state/world/n"), state.pointer("/state/player/n"));
+            assert!(world.is_some() && world == player, "{state}");
+        }
+        for turn in values(&quietly(root, &["replay", "s1", "--json"])) {
+            let changes = turn.get("changes").and_then(Value::as_array);
+            assert!(format.name != "game" || changes.is_some_and(|all| all.len() == 2), "{turn}");
+        }
+    }
+    writing.end();
+}
+
+#[test]
+fn a_game_that_is_being_played_is_read_between_two_turns() {
+    read_beside(&FORMATS[0]);
+}
+
+#[test]
+fn a_campaign_that_is_being_played_is_read_between_two_turns() {
+    read_beside(&FORMATS[1]);
+}
+
+#[test]
+fn a_session_of_codelia_that_grows_is_read_between_two_turns() {
+    read_beside(&FORMATS[2]);
+}
+
+#[test]
+fn a_session_of_linggen_that_grows_is_read_between_two_messages() {
+    read_beside(&FORMATS[3]);
+}
+
+#[test]
+fn a_chat_log_that_grows_is_read_between_two_messages() {
+    read_beside(&FORMATS[4]);
+}
+
+#[test]
+fn a_session_that_is_paused_and_resumed_is_in_every_list() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    assert!(everturn(root, &["new", "game", "--id", "s1"], "").status.success());
+    let turn = (FORMATS[0].line)(1).to_string();
+    assert!(everturn(root, &["append", "s1"], &turn).status.success());
+    let stop = AtomicBool::new(false);
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                quietly(root, &["pause", "s1"]);
+                quietly(root, &["resume", "s1"]);
+            }
+        });
+        for _ in 0..LISTS {
+            let rows = values(&quietly(root, &["ls", "--json"]));
+            let turns: Vec<_> = rows.iter().map(|row| row.get("turns")).collect();
+            assert_eq!(turns, [Some(&json!(1))], "{rows:?}");
+            assert_eq!(turns_told(&values(&quietly(root, &["show", "s1", "--json"]))), 1);
+            assert_eq!(quietly(root, &["check", "--json", "."]), "");
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}

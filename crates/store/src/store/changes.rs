@@ -1,0 +1,267 @@
+//! Tells readers of other processes when the files of a scope lie between two commits.
+//!
+//! The second line of a lock file counts what its holder does to the plain files: the count is odd while commits are
+//! being applied, and even otherwise. [`ChangeMarks`] writes it, [`LockMarks`] reads it. A reader that finds the same
+//! even count before and after it has looked at the files has seen them as one commit left them. The count of a
+//! process that died while it was odd means nothing: then the log of that process has the commit.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use super::StoreError;
+use super::group::locked;
+use super::locks::{Holder, lock_file};
+use super::log::{Log, LogNumber, own};
+use crate::disk::{Access, Disk, DiskLock, PauseRequest, read_all};
+use everturn_json::names::FilePath;
+
+/// What the lock files of a writer say of its changes.
+pub(super) struct ChangeMarks {
+    locks: Vec<Arc<dyn DiskLock>>,
+    /// Where the count stands in each of them.
+    offset: u64,
+    state: Mutex<MarkState>,
+}
+
+#[derive(Default)]
+struct MarkState {
+    count: u64,
+    /// How many batches are being applied.
+    running: usize,
+}
+
+impl ChangeMarks {
+    /// Describes the locks of a writer that has changed nothing yet.
+    pub(super) fn new(
+        locks: Vec<Arc<dyn DiskLock>>,
+        holder: &Holder,
+    ) -> io::Result<Arc<ChangeMarks>> {
+        let mut text = holder.to_text();
+        text.push(b'\n');
+        let offset = text.len() as u64;
+        text.extend(ChangeMark { count: 0, log: LogNumber(0) }.render().bytes());
+        locks.iter().try_for_each(|lock| lock.describe(&text))?;
+        Ok(Arc::new(ChangeMarks { locks, offset, state: Mutex::default() }))
+    }
+
+    /// Says that a commit which `log` has is being applied, until the guard is dropped.
+    pub(super) fn begin(self: &Arc<Self>, log: LogNumber) -> ChangeGuard {
+        let mut state = locked(&self.state);
+        state.running += 1;
+        if state.running == 1 {
+            self.advance(&mut state, log);
+        }
+        ChangeGuard { marks: Arc::clone(self), log, abandoned: false }
+    }
+
+    fn end(&self, log: LogNumber) {
+        let mut state = locked(&self.state);
+        state.running = state.running.saturating_sub(1);
+        if state.running == 0 {
+            self.advance(&mut state, log);
+        }
+    }
+
+    fn advance(&self, state: &mut MarkState, log: LogNumber) {
+        state.count += 1;
+        let text = ChangeMark { count: state.count, log }.render();
+        for lock in &self.locks {
+            // The commit does not depend on it. A reader that is not told may have to read again.
+            drop(lock.update(self.offset, text.as_bytes()));
+        }
+    }
+}
+
+/// Lets readers look at the files between two commits, when commits follow each other too quickly.
+#[derive(Default)]
+pub(super) struct Courtesy {
+    /// How many times no reader is listened to, because one has not come to an end.
+    deaf: usize,
+}
+
+/// How long a reader is waited for: so many times so long.
+const MAX_WAITS: usize = 500;
+const WAIT: Duration = Duration::from_micros(200);
+
+/// How many times readers are ignored after one that could not be waited for.
+const DEAF_FOR: usize = 1000;
+
+impl Courtesy {
+    /// Waits while readers ask for a pause; for a tenth of a second at most.
+    pub(super) fn wait(&mut self, log: &Log) {
+        if self.deaf > 0 {
+            self.deaf -= 1;
+            return;
+        }
+        for _ in 0..MAX_WAITS {
+            if !log.is_pause_requested() {
+                return;
+            }
+            thread::sleep(WAIT);
+        }
+        self.deaf = DEAF_FOR;
+    }
+}
+
+/// A commit that is being applied.
+pub(super) struct ChangeGuard {
+    marks: Arc<ChangeMarks>,
+    log: LogNumber,
+    abandoned: bool,
+}
+
+impl ChangeGuard {
+    /// Leaves the files marked as changing: the commit stays half applied until the log is recovered.
+    pub(super) fn abandon(mut self) {
+        self.abandoned = true;
+    }
+}
+
+impl Drop for ChangeGuard {
+    fn drop(&mut self) {
+        if !self.abandoned {
+            self.marks.end(self.log);
+        }
+    }
+}
+
+/// What the lock files that concern some paths say at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LockMarks(Vec<(FilePath, Vec<u8>)>);
+
+impl LockMarks {
+    /// Reads the lock files of these paths, of all above and of all below them.
+    pub(super) fn read(disk: &dyn Disk, paths: &[FilePath]) -> Result<LockMarks, StoreError> {
+        let dir = own(&["locks"]);
+        let listing = match disk.list(&dir) {
+            Ok(listing) => listing,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Ok(LockMarks(Vec::new()));
+            }
+            Err(error) => return Err(StoreError::io("list", &dir)(error)),
+        };
+        let mut marks = Vec::new();
+        for entry in listing.entries {
+            let file = dir.join(&entry.name);
+            if !paths.iter().any(|path| concerns(&file, entry.name.as_str(), path)) {
+                continue;
+            }
+            let text = disk.open(&file, Access::Read).and_then(|file| read_all(&*file));
+            match text {
+                // Locked as shared only, for a scope below it.
+                Ok(text) if text.is_empty() => {}
+                Ok(text) => marks.push((file, text)),
+                // Released since the directory was listed, or the lock of another user.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied
+                    ) => {}
+                Err(error) => return Err(StoreError::io("read", &file)(error)),
+            }
+        }
+        Ok(LockMarks(marks))
+    }
+
+    /// Whether no process has locked any of the paths, or has died with a lock.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether one of the locks is of a living process that has committed something.
+    pub(super) fn any_alive(&self, disk: &dyn Disk) -> Result<bool, StoreError> {
+        for (_, text) in &self.0 {
+            if let Some(mark) = ChangeMark::parse(text)
+                && mark.count > 0
+                && mark.log.has_owner(disk)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Asks the processes that have written there to make a pause, as long as the result is kept.
+    pub(super) fn request_pause(&self, disk: &dyn Disk) -> Vec<Box<dyn PauseRequest>> {
+        let marks = self.0.iter().filter_map(|(_, text)| ChangeMark::parse(text));
+        let mut logs: Vec<LogNumber> =
+            marks.filter(|mark| mark.count > 0).map(|mark| mark.log).collect();
+        logs.sort();
+        logs.dedup();
+        // Without a pause it may take longer, and comes out the same.
+        logs.into_iter().filter_map(|log| disk.request_pause(&log.file()).ok().flatten()).collect()
+    }
+
+    /// What the lock files say as soon as no commit is being applied, or after a while.
+    pub(super) fn when_applied(
+        mut self,
+        disk: &dyn Disk,
+        paths: &[FilePath],
+    ) -> Result<LockMarks, StoreError> {
+        for _ in 0..MAX_WAITS {
+            if self.applying(disk)?.is_none() {
+                break;
+            }
+            thread::sleep(WAIT);
+            self = LockMarks::read(disk, paths)?;
+        }
+        Ok(self)
+    }
+
+    /// The process that is applying a commit now, if there is one.
+    pub(super) fn applying(&self, disk: &dyn Disk) -> Result<Option<String>, StoreError> {
+        for (_, text) in &self.0 {
+            if let Some(mark) = ChangeMark::parse(text)
+                && mark.count % 2 == 1
+                && mark.log.has_owner(disk)?
+            {
+                let name = || "which did not leave its name".to_owned();
+                return Ok(Some(
+                    Holder::parse(text).map_or_else(name, |holder| holder.to_string()),
+                ));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Whether a lock file is that of `path`, of something above it, or of something below it.
+fn concerns(file: &FilePath, name: &str, path: &FilePath) -> bool {
+    let below = path.flat_name("%2F");
+    // Of a long path the name is a checksum and an end, which may be anywhere.
+    let is_shortened = name.as_bytes().get(16) == Some(&b'-')
+        && name.as_bytes().iter().take(16).all(u8::is_ascii_hexdigit);
+    path.is_root()
+        || is_shortened
+        || name.starts_with(below.as_str())
+        || *file == lock_file(path)
+        || path.ancestors().any(|above| *file == lock_file(&above))
+}
+
+/// The second line of a lock file.
+struct ChangeMark {
+    count: u64,
+    /// The log that has the latest commit.
+    log: LogNumber,
+}
+
+impl ChangeMark {
+    fn render(&self) -> String {
+        // A fixed number of digits, so that it can be overwritten.
+        format!("{:016x} {:010}\n", self.count, self.log.0)
+    }
+
+    fn parse(text: &[u8]) -> Option<ChangeMark> {
+        let mark = text.split(|byte| *byte == b'\n').nth(1)?;
+        let (count, log) = std::str::from_utf8(mark).ok()?.split_once(' ')?;
+        let count = u64::from_str_radix(count, 16).ok()?;
+        Some(ChangeMark { count, log: LogNumber(log.parse().ok()?) })
+    }
+}

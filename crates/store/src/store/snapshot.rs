@@ -1,0 +1,318 @@
+//! Some files and directories of a store as they were between two commits, whatever is written to them later.
+//!
+//! [`capture`] looks at everything below the paths, opens the files, and keeps the lengths. It does so again if a
+//! writer has applied a commit meanwhile. [`Snapshot`] then reads from what was captured: a file that grows is read up
+//! to its old length, and a file that is replaced is still open.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use super::changes::LockMarks;
+use super::view::DiskView;
+use super::{FileStore, Store, StoreError, Writer};
+use crate::disk::{Access, Disk, DiskFile, Kind, Listing, Stat, read_range};
+use everturn_json::names::FilePath;
+
+/// The pause after the first attempt that met a writer; it doubles up to [`MAX_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_micros(50);
+const MAX_PAUSE: Duration = Duration::from_millis(5);
+
+/// How often it is tried: for about two seconds.
+const MAX_TRIES: usize = 400;
+
+/// After so many attempts the writer is asked to make a pause.
+const ALONE: usize = 2;
+
+/// How many files a snapshot holds open at most, while a writer is at work and otherwise. Others are opened when
+/// they are read.
+const MAX_HELD: usize = 4096;
+const MAX_HELD_AT_REST: usize = 256;
+
+/// A file as it was captured.
+struct CapturedFile {
+    stat: Stat,
+    /// `None` if it could not be opened, or too many are.
+    open: Option<Box<dyn DiskFile>>,
+}
+
+#[derive(Default)]
+struct Captured {
+    dirs: BTreeMap<FilePath, (Stat, Listing)>,
+    files: BTreeMap<FilePath, CapturedFile>,
+    /// Directories that are links: what lies in them is not part of this.
+    linked: Vec<FilePath>,
+}
+
+impl Captured {
+    /// Looks at everything at and below `paths`. `None` if something went away meanwhile.
+    fn take(
+        view: &DiskView,
+        paths: &[FilePath],
+        most: usize,
+    ) -> Result<Option<Captured>, StoreError> {
+        let mut captured = Captured::default();
+        for path in paths {
+            let looked = view.disk.stat(path).map_err(StoreError::io("look at", path))?;
+            if let Some(stat) = looked
+                && !captured.add(view, path, stat, most)?
+            {
+                return Ok(None);
+            }
+        }
+        Ok(Some(captured))
+    }
+
+    fn add(
+        &mut self,
+        view: &DiskView,
+        path: &FilePath,
+        stat: Stat,
+        most: usize,
+    ) -> Result<bool, StoreError> {
+        if stat.kind != Kind::Dir {
+            return self.add_file(&*view.disk, path, stat, most);
+        }
+        let mut waiting = vec![(path.clone(), stat)];
+        let mut files = Vec::new();
+        while let Some((dir, stat)) = waiting.pop() {
+            let listing = match view.list(&dir) {
+                Ok(listing) => listing,
+                Err(StoreError::Missing { .. }) => return Ok(false),
+                Err(error) => return Err(error),
+            };
+            let count = listing.entries.len();
+            for entry in &listing.entries {
+                let path = dir.join(&entry.name);
+                if entry.kind == Kind::Dir && entry.linked {
+                    self.linked.push(path);
+                } else if view.check(&path).is_ok() {
+                    let looked = view.disk.stat(&path).map_err(StoreError::io("look at", &path))?;
+                    let Some(stat) = looked else { return Ok(false) };
+                    if stat.kind == Kind::Dir {
+                        waiting.push((path, stat));
+                    } else {
+                        files.push((count, path, stat));
+                    }
+                }
+            }
+            self.dirs.insert(dir, (stat, listing));
+        }
+        // Where there are many files, most of them are old and stay as they are.
+        files.sort_by_key(|(count, ..)| *count);
+        for (_, path, stat) in files {
+            if !self.add_file(&*view.disk, &path, stat, most)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn add_file(
+        &mut self,
+        disk: &dyn Disk,
+        path: &FilePath,
+        stat: Stat,
+        most: usize,
+    ) -> Result<bool, StoreError> {
+        let mut file = CapturedFile { stat, open: None };
+        if stat.kind == Kind::File && self.files.len() < most {
+            match disk.open(path, Access::Read) {
+                Ok(open) => {
+                    file.stat = open.stat().map_err(StoreError::io("look at", path))?;
+                    file.open = Some(open);
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+                // Reading it says why it cannot be opened.
+                Err(_) => {}
+            }
+        }
+        self.files.insert(path.clone(), file);
+        Ok(true)
+    }
+
+    /// Whether everything still stands there as it was captured.
+    fn is_current(&self, view: &DiskView) -> Result<bool, StoreError> {
+        for (path, file) in &self.files {
+            let found = view.disk.stat(path).map_err(StoreError::io("look at", path))?;
+            if found != Some(file.stat) {
+                return Ok(false);
+            }
+        }
+        for (dir, (_, listing)) in &self.dirs {
+            match view.list(dir) {
+                Ok(found) if found == *listing => {}
+                Ok(_) | Err(StoreError::Missing { .. }) => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// What came of one attempt.
+pub(super) enum Attempt {
+    Taken(Snapshot),
+    /// Files were changing that no lock speaks of: another program writes them.
+    Moving(Snapshot),
+    /// A writer was applying commits; its name, if it still is.
+    Applying(Option<String>),
+}
+
+/// Captures everything at and below `paths` between two commits.
+pub(super) fn capture(store: &FileStore, paths: &[FilePath]) -> Result<Snapshot, StoreError> {
+    let mut delay = FIRST_PAUSE;
+    let mut busy = None;
+    let mut moving = None;
+    for attempt in 0..MAX_TRIES {
+        if attempt > 0 {
+            thread::sleep(delay);
+            delay = (delay * 2).min(MAX_PAUSE);
+        }
+        match capture_once(store, paths, attempt >= ALONE)? {
+            Attempt::Taken(snapshot) => return Ok(snapshot),
+            Attempt::Moving(snapshot) => moving = Some(snapshot),
+            Attempt::Applying(holder) => busy = holder.or(busy),
+        }
+    }
+    if let Some(snapshot) = moving {
+        // Another program changes the files all the time, and has no commits to keep whole.
+        return Ok(snapshot);
+    }
+    let scope = paths.first().cloned().unwrap_or_else(FilePath::root);
+    let holder = busy.unwrap_or_else(|| "which changes it all the time".to_owned());
+    Err(StoreError::Busy { scope, holder })
+}
+
+/// One attempt; with `asking`, writers are asked to make a pause.
+pub(super) fn capture_once(
+    store: &FileStore,
+    paths: &[FilePath],
+    asking: bool,
+) -> Result<Attempt, StoreError> {
+    let disk = &**store.plain_disk();
+    let mut before = LockMarks::read(disk, paths)?;
+    let pause = if asking { before.request_pause(disk) } else { Vec::new() };
+    if !pause.is_empty() {
+        before = before.when_applied(disk, paths)?;
+    }
+    if let Some(holder) = before.applying(disk)? {
+        return Ok(Attempt::Applying(Some(holder)));
+    }
+    // A process that died with a lock may have left commits in its log.
+    let view = if before.is_empty() { store.view()? } else { store.fresh_view()? };
+    let most = if before.is_empty() { MAX_HELD_AT_REST } else { MAX_HELD };
+    let captured = Captured::take(&view, paths, most.min(disk.max_open_files() / 2));
+    if LockMarks::read(disk, paths)? != before || !view.is_current(disk)? {
+        // What was found to be wrong while files were changing may be right.
+        return Ok(Attempt::Applying(None));
+    }
+    let Some(captured) = captured? else { return Ok(Attempt::Applying(None)) };
+    let is_settled = !before.is_empty() || captured.is_current(&view)?;
+    let (store, paths) = (store.clone(), paths.to_vec());
+    let snapshot = Snapshot { store, view, paths, captured };
+    Ok(if is_settled { Attempt::Taken(snapshot) } else { Attempt::Moving(snapshot) })
+}
+
+/// Some files and directories of a [`FileStore`] as they were at one moment. Everything else is read from the store.
+pub(super) struct Snapshot {
+    store: FileStore,
+    view: Arc<DiskView>,
+    paths: Vec<FilePath>,
+    captured: Captured,
+}
+
+impl Snapshot {
+    fn covers(&self, path: &FilePath) -> bool {
+        self.paths.iter().any(|top| path.is_within(top))
+            && !self.captured.linked.iter().any(|linked| path.is_within(linked))
+    }
+
+    fn read_captured(
+        &self,
+        path: &FilePath,
+        file: &CapturedFile,
+        range: Range<u64>,
+    ) -> Result<Vec<u8>, StoreError> {
+        let end = range.end.min(file.stat.len);
+        let read = |open: &dyn DiskFile| {
+            read_range(open, range.start, end).map_err(StoreError::io("read", path))
+        };
+        if let Some(open) = &file.open {
+            return read(&**open);
+        }
+        let open = self.view.disk.open(path, Access::Read);
+        let open = open.map_err(StoreError::io("open", path))?;
+        let now = open.stat().map_err(StoreError::io("look at", path))?;
+        if now.id != file.stat.id || now.len < file.stat.len {
+            let holder = "which has replaced it meanwhile".to_owned();
+            return Err(StoreError::Busy { scope: path.clone(), holder });
+        }
+        read(&*open)
+    }
+}
+
+impl Store for Snapshot {
+    fn read(&self, file: &FilePath, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
+        if !self.covers(file) {
+            return self.store.read(file, range);
+        }
+        self.view.check(file)?;
+        match self.captured.files.get(file) {
+            Some(captured) => self.read_captured(file, captured, range),
+            None if self.captured.dirs.contains_key(file) => {
+                let error = io::Error::new(io::ErrorKind::IsADirectory, "is not a regular file");
+                Err(StoreError::io("open", file)(error))
+            }
+            None => Err(StoreError::Missing { path: file.clone() }),
+        }
+    }
+
+    fn stat(&self, path: &FilePath) -> Result<Option<Stat>, StoreError> {
+        if !self.covers(path) {
+            return self.store.stat(path);
+        }
+        self.view.check(path)?;
+        let dir = self.captured.dirs.get(path).map(|(stat, _)| *stat);
+        Ok(dir.or_else(|| self.captured.files.get(path).map(|file| file.stat)))
+    }
+
+    fn list(&self, dir: &FilePath) -> Result<Listing, StoreError> {
+        if !self.covers(dir) {
+            return self.store.list(dir);
+        }
+        self.view.check(dir)?;
+        match self.captured.dirs.get(dir) {
+            Some((_, listing)) => Ok(listing.clone()),
+            None if self.captured.files.contains_key(dir) => {
+                let error = io::Error::from(io::ErrorKind::NotADirectory);
+                Err(StoreError::io("list", dir)(error))
+            }
+            None => Err(StoreError::Missing { path: dir.clone() }),
+        }
+    }
+
+    fn lock(&self, _scopes: &[FilePath]) -> Result<Box<dyn Writer>, StoreError> {
+        Err(StoreError::ReadOnly)
+    }
+
+    fn is_quiet(&self, paths: &[FilePath]) -> Result<bool, StoreError> {
+        self.store.is_quiet(paths)
+    }
+
+    fn has_writer(&self, paths: &[FilePath]) -> Result<bool, StoreError> {
+        self.store.has_writer(paths)
+    }
+
+    fn is_plain(&self) -> bool {
+        self.view.is_plain()
+    }
+
+    fn local_path(&self, path: &FilePath) -> Result<Option<PathBuf>, StoreError> {
+        self.store.local_path(path)
+    }
+}

@@ -1,0 +1,191 @@
+//! A disk on which something happens before an operation of one process.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use everturn_json::names::FilePath;
+use everturn_store::disk::{
+    Access, Appended, Disk, DiskFile, DiskLock, Flush, Listing, Mode, Sharing, Stat,
+};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Read,
+    Change,
+}
+
+type Hook = Arc<Mutex<Box<dyn FnMut(Operation) + Send>>>;
+
+fn hook(happens: impl FnMut(Operation) + Send + 'static) -> Hook {
+    Arc::new(Mutex::new(Box::new(happens)))
+}
+
+fn once(ahead: u64, happens: impl FnOnce() + Send + 'static) -> Box<dyn FnMut(Operation) + Send> {
+    let (mut count, mut happens) = (0, Some(happens));
+    Box::new(move |_| {
+        let is_due = count == ahead;
+        count += 1;
+        if let Some(happens) = happens.take_if(|_| is_due) {
+            happens();
+        }
+    })
+}
+
+/// Another disk, with a hook that is called before its operations.
+pub(crate) struct HookedDisk {
+    disk: Arc<dyn Disk>,
+    hook: Hook,
+    /// Whether it is called for open files, too.
+    on_files: bool,
+}
+
+/// Calls the hook, which may panic.
+fn call(hook: &Hook, operation: Operation) {
+    (hook.lock().unwrap_or_else(PoisonError::into_inner))(operation);
+}
+
+impl HookedDisk {
+    pub(crate) fn new(disk: Arc<dyn Disk>) -> HookedDisk {
+        HookedDisk { disk, hook: hook(|_| {}), on_files: true }
+    }
+
+    /// Without what is done to open files.
+    pub(crate) fn without_files(self) -> HookedDisk {
+        HookedDisk { on_files: false, ..self }
+    }
+
+    /// Calls `happens` once, before the operation that comes after so many others.
+    pub(crate) fn arm(&self, ahead: u64, happens: impl FnOnce() + Send + 'static) {
+        *self.hook.lock().unwrap() = once(ahead, happens);
+    }
+
+    /// Calls `happens` before each change.
+    pub(crate) fn before_changes(self, mut happens: impl FnMut() + Send + 'static) -> HookedDisk {
+        let on_change = move |operation| {
+            if operation == Operation::Change {
+                happens();
+            }
+        };
+        HookedDisk { hook: hook(on_change), ..self }
+    }
+
+    /// Calls `happens` once, before the operation with this number.
+    pub(crate) fn at_operation(
+        self,
+        at: u64,
+        happens: impl FnOnce() + Send + 'static,
+    ) -> HookedDisk {
+        self.arm(at, happens);
+        self
+    }
+
+    fn reading(&self) -> &dyn Disk {
+        call(&self.hook, Operation::Read);
+        &*self.disk
+    }
+
+    fn changing(&self) -> &dyn Disk {
+        call(&self.hook, Operation::Change);
+        &*self.disk
+    }
+
+    fn file(&self, file: Box<dyn DiskFile>) -> Box<dyn DiskFile> {
+        if !self.on_files {
+            return file;
+        }
+        Box::new(HookedFile { file, hook: Arc::clone(&self.hook) })
+    }
+}
+
+impl Disk for HookedDisk {
+    fn open(&self, path: &FilePath, access: Access) -> io::Result<Box<dyn DiskFile>> {
+        Ok(self.file(self.reading().open(path, access)?))
+    }
+
+    fn create(&self, path: &FilePath, mode: Mode) -> io::Result<Box<dyn DiskFile>> {
+        Ok(self.file(self.changing().create(path, mode)?))
+    }
+
+    fn stat(&self, path: &FilePath) -> io::Result<Option<Stat>> {
+        self.reading().stat(path)
+    }
+
+    fn list(&self, dir: &FilePath) -> io::Result<Listing> {
+        self.reading().list(dir)
+    }
+
+    fn create_dir(&self, path: &FilePath) -> io::Result<()> {
+        self.changing().create_dir(path)
+    }
+
+    fn rename(&self, from: &FilePath, to: &FilePath) -> io::Result<()> {
+        self.changing().rename(from, to)
+    }
+
+    fn link(&self, file: &FilePath, to: &FilePath) -> io::Result<()> {
+        self.changing().link(file, to)
+    }
+
+    fn remove(&self, path: &FilePath) -> io::Result<()> {
+        self.changing().remove(path)
+    }
+
+    fn sync_dir(&self, dir: &FilePath, why: Flush) -> io::Result<()> {
+        self.changing().sync_dir(dir, why)
+    }
+
+    fn lock(&self, path: &FilePath, sharing: Sharing) -> io::Result<Option<Box<dyn DiskLock>>> {
+        self.changing().lock(path, sharing)
+    }
+
+    fn is_locked(&self, path: &FilePath) -> io::Result<bool> {
+        self.reading().is_locked(path)
+    }
+}
+
+struct HookedFile {
+    file: Box<dyn DiskFile>,
+    hook: Hook,
+}
+
+impl HookedFile {
+    fn reading(&self) -> &dyn DiskFile {
+        call(&self.hook, Operation::Read);
+        &*self.file
+    }
+
+    fn changing(&self) -> &dyn DiskFile {
+        call(&self.hook, Operation::Change);
+        &*self.file
+    }
+}
+
+impl DiskFile for HookedFile {
+    fn stat(&self) -> io::Result<Stat> {
+        self.reading().stat()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        self.reading().read_at(offset, buf)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        self.changing().write_at(offset, bytes)
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<Appended> {
+        self.changing().append(bytes)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.changing().set_len(len)
+    }
+
+    fn reserve(&self, start: u64, end: u64) -> io::Result<()> {
+        self.changing().reserve(start, end)
+    }
+
+    fn sync(&self, why: Flush) -> io::Result<()> {
+        self.changing().sync(why)
+    }
+}
