@@ -5,11 +5,30 @@
 //! A [`Store`] gives a [`Writer`] for some scopes to one process at a time. A writer commits lists of [`Step`]s. A
 //! [`FileStore`] keeps the files on a [`disk::Disk`], a [`MemoryStore`] in memory. Readers see what was committed.
 //!
+//! ```
+//! use everturn_store::names::FilePath;
+//! use everturn_store::{Durability, Expect, MemoryStore, Secrecy, Step, Store};
+//!
+//! let store = MemoryStore::default();
+//! let file = FilePath::parse("notes/today.json")?;
+//! let writer = store.lock(&[FilePath::parse("notes")?])?;
+//! let step = Step::Replace {
+//!     file: file.clone(),
+//!     expect: Expect::Absent,
+//!     bytes: b"{}".to_vec(),
+//!     secrecy: Secrecy::Usual,
+//! };
+//! writer.commit(vec![step], Durability::Synced)?;
+//! writer.release()?;
+//! assert_eq!(store.read(&file, 0..u64::MAX)?, b"{}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! - [`disk`]: what is asked of a disk; the real one, and with the feature `sim` one that crashes on request.
 //! - `store`: the traits and their two implementations, re-exported here.
 //! - [`overlay`]: a store as it would be after changes.
 //!
-//! It depends on `everturn-json`, for names, findings and the tails of JSONL files.
+//! It depends on `everturn-json`, for the tails of JSONL files, and for [`names`] and [`finding`], which stand here too.
 
 #[cfg(not(unix))]
 compile_error!("everturn needs a Unix system: it relies on O_APPEND, flock and directory flushes");
@@ -20,6 +39,7 @@ mod store;
 
 pub mod overlay;
 
+pub use everturn_json::{finding, names};
 pub use store::{
     At, Durability, Expect, FileStore, FileWriter, Fingerprint, Holder, MemoryStore, OWN_DIR,
     Options, Receipt, RecoveryProgress, Secrecy, Step, Store, StoreError, StoreSource, Writer,
