@@ -5,6 +5,7 @@ use std::sync::Arc;
 use everturn::campaign::{Campaign, CampaignError, CampaignWriter};
 use everturn::layout::LayoutError;
 use everturn::names::SessionId;
+use everturn::store::snapshot;
 
 use crate::commands::Context;
 use crate::error::Error;
@@ -32,7 +33,9 @@ impl Context {
     /// Opens a campaign for reading.
     pub(crate) fn read_campaign(&self, name: &str) -> Result<Campaign, Error> {
         let found = self.find_to_read(name)?;
-        let campaign = Campaign::open(found.root.store(), &campaign_id(&found)?)?;
+        let paths = found.layout.snapshot_paths(&found.place)?;
+        let store = snapshot(&found.root.store(), &paths)?;
+        let campaign = Campaign::open(store, &campaign_id(&found)?)?;
         report(campaign.findings());
         Ok(campaign)
     }

@@ -7,6 +7,7 @@ use everturn::chatlog::{ChatError, ChatLog, ChatWriter, Telling};
 use everturn::context::{Kind, Strategy};
 use everturn::layout::LayoutError;
 use everturn::lorebook::Lorebook;
+use everturn::store::snapshot;
 use everturn::tree::Tree;
 use serde_json::json;
 
@@ -37,7 +38,7 @@ With --json:
    "left_out":[{"kind":"message","id":"msg-028","why":"…"}],"notes":[]}
   and with --prompt also "prompt", the messages of a chat completion."#)]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID or a unique prefix, a path, or `latest`
     session: String,
 
     /// How many tokens the window has; without it, as the chat log says, or 16384
@@ -125,7 +126,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         return Err(Error::from(found.layout.not_offered("context windows")).into());
     }
     let store = found.root.store();
-    let log = ChatLog::open(&store, &found.place.path).map_err(|error| failed(&found, error))?;
+    let paths = found.layout.snapshot_paths(&found.place).map_err(Error::from)?;
+    let frozen = snapshot(&store, &paths).map_err(Error::from)?;
+    let log = ChatLog::open(&frozen, &found.place.path).map_err(|error| failed(&found, error))?;
     let telling = args.telling(&found, &log)?;
     let chosen = log.context(&telling).map_err(|error| failed(&found, error))?;
     if !args.dry_run {

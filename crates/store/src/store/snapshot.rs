@@ -44,7 +44,7 @@ struct CapturedFile {
 struct Captured {
     dirs: BTreeMap<FilePath, (Stat, Listing)>,
     files: BTreeMap<FilePath, CapturedFile>,
-    /// Directories that are links: what lies in them is not part of this.
+    /// Directories that are links, and links that lead out of the root: what lies there is not part of this.
     linked: Vec<FilePath>,
 }
 
@@ -119,8 +119,12 @@ impl Captured {
         stat: Stat,
         most: usize,
     ) -> Result<bool, StoreError> {
+        if stat.kind != Kind::File {
+            self.linked.push(path.clone());
+            return Ok(true);
+        }
         let mut file = CapturedFile { stat, open: None };
-        if stat.kind == Kind::File && self.files.len() < most {
+        if self.files.len() < most {
             match disk.open(path, Access::Read) {
                 Ok(open) => {
                     file.stat = open.stat().map_err(StoreError::io("look at", path))?;
