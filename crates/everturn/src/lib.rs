@@ -1,5 +1,29 @@
 //! A crash-safe session store for AI agents and AI-run games.
 //!
+//! ```
+//! # let dir = tempfile::tempdir()?;
+//! # let saves = dir.path().join("saves");
+//! use everturn::Root;
+//! use everturn::game::{Game, Turn};
+//!
+//! let root = Root::open_or_create(&saves)?;
+//! let mut game = Game::open_or_create(&root, "demo")?;
+//! game.append(Turn::by("player").narrate("You go in.").set("world.npcs.luna.trust", 5))?;
+//!
+//! let trust: u32 = game.state_at(1)?.get("world.npcs.luna.trust")?;
+//! assert_eq!(trust, 5);
+//! for entry in game.entries(..)? {
+//!     println!("{}", entry?.text);
+//! }
+//! # Ok::<(), everturn::Error>(())
+//! # .map_err(Box::<dyn std::error::Error>::from)
+//! ```
+//!
+//! A [`Root`] is a directory of sessions. A [`Session`] is one of them: `game::Game`, `campaign::CampaignSession`,
+//! `chatlog::ChatSession`, `codelia::CodeliaSession` and `linggen::LinggenSession` are sessions of one format, and an
+//! [`AnySession`] is whatever [`Root::find`] finds. When [`append`](Session::append_json) returns, the turn survives a
+//! crash of the program and a power cut. An [`Error`] tells with [`Error::kind`] what a caller can do.
+//!
 //! `input -> plan (pure) -> [Step] -> commit -> plain files -> scan -> records`
 //!
 //! This crate is the front door: everything is in the crates below it, one for each layer, and stands here under one
@@ -18,6 +42,18 @@
 //!
 //! All formats are compiled in by default. A program that wants one of them turns the default features off.
 
+mod error;
+mod inputs;
+mod root;
+mod session;
+
+pub use error::{Error, ErrorKind};
+pub use everturn_session::view::{
+    Branch, Change, Entry, Kind, Mark, MarkKind, New, NewMark, Place, Summary, Written,
+};
+pub use root::{Root, RootBuilder};
+pub use session::{AnyFormat, AnySession, Entries, Session, SessionFormat, SessionState};
+
 pub use everturn_archive as archive;
 pub use everturn_json::{finding, json, lines, names};
 pub use everturn_maintenance::{check, retention, scrub, seal, sweep};
@@ -31,17 +67,48 @@ pub use everturn_value::{delta, document, tree};
 #[cfg(feature = "prompt")]
 pub use everturn_prompt::{card, context, lorebook, markup, tokens};
 
+#[cfg(feature = "chat")]
+pub use everturn_chatlog::chatlog_import;
+
 #[cfg(feature = "game")]
-pub use everturn_game as game;
+pub mod game {
+    //! Games: turns, changes of a state, snapshots, scenes.
+
+    pub use crate::inputs::{Game, GameFormat, Turn};
+    pub use everturn_game::*;
+}
 
 #[cfg(feature = "campaign")]
-pub use everturn_campaign as campaign;
+pub mod campaign {
+    //! Tabletop campaigns with a turn log.
 
-#[cfg(feature = "agents")]
-pub use {everturn_codelia as codelia, everturn_linggen as linggen};
+    pub use crate::inputs::{CampaignFormat, CampaignSession};
+    pub use everturn_campaign::*;
+}
 
 #[cfg(feature = "chat")]
-pub use {everturn_chatlog as chatlog, everturn_chatlog::chatlog_import};
+pub mod chatlog {
+    //! Chat logs with tools, bookmarks and a context window.
+
+    pub use crate::inputs::{ChatFormat, ChatMessage, ChatSession};
+    pub use everturn_chatlog::*;
+}
+
+#[cfg(feature = "agents")]
+pub mod codelia {
+    //! Sessions of the coding agent Codelia.
+
+    pub use crate::inputs::{CodeliaFormat, CodeliaSession};
+    pub use everturn_codelia::*;
+}
+
+#[cfg(feature = "agents")]
+pub mod linggen {
+    //! Sessions of the coding agent Linggen.
+
+    pub use crate::inputs::{LinggenFormat, LinggenSession};
+    pub use everturn_linggen::*;
+}
 
 #[cfg(all(
     feature = "agents",

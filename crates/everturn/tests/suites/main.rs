@@ -8,6 +8,7 @@ mod convert;
 mod corruptions;
 mod failures;
 mod foreign;
+mod front;
 mod game;
 mod house;
 mod layouts;

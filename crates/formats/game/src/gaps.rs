@@ -9,7 +9,7 @@ use super::form::Form;
 use super::log::{Piece, Rows, first_turn};
 use super::names::{Log, LogFile};
 use super::session::Session;
-use super::turn::Turn;
+use super::turn::TurnRecord;
 use super::writer::TURNS_PER_FILE;
 use everturn_json::finding::{Code, Finding};
 
@@ -105,7 +105,9 @@ impl Session {
     /// Whether a file with another name has turns of these.
     fn has_turns(&self, from: u64, to: u64) -> Result<bool, GameError> {
         for (_, path) in &self.files()?.turns {
-            for piece in Rows::open(&self.store, path, from..to.saturating_add(1), Turn::parse)? {
+            for piece in
+                Rows::open(&self.store, path, from..to.saturating_add(1), TurnRecord::parse)?
+            {
                 if let Piece::Row(turn, _) = piece?
                     && (from..=to).contains(&turn.turn)
                 {

@@ -65,6 +65,6 @@ pub use state::{Scope, State};
 pub use survey::Place;
 pub use trash::{PurgePlan, TrashName, Trashed, purge, restore, trash, trashed};
 pub use travel::{Frame, Moment, Replay};
-pub use turn::{Turn, TurnInput};
+pub use turn::{TurnInput, TurnRecord};
 pub use view::GameLayout;
 pub use writer::{Appended, GameWriter};

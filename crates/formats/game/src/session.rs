@@ -12,7 +12,7 @@ use super::log::{Piece, Rows};
 use super::meta::Meta;
 use super::names::{Document, Log, LogFile, Status};
 use super::state::State;
-use super::turn::Turn;
+use super::turn::TurnRecord;
 use everturn_json::checksum::checksum;
 use everturn_json::finding::{Code, Finding};
 use everturn_json::names::{FilePath, SessionId};
@@ -251,7 +251,7 @@ impl Session {
         let files = self.files()?;
         for (_, path) in files.turns.iter().rev() {
             let mut last = None;
-            for piece in Rows::open(&self.store, path, 0..u64::MAX, Turn::parse)? {
+            for piece in Rows::open(&self.store, path, 0..u64::MAX, TurnRecord::parse)? {
                 if let Piece::Row(turn, _) = piece? {
                     last = last.max(Some(turn.turn));
                 }
@@ -418,8 +418,8 @@ impl Session {
 
     /// The turns of a range, both ends included, with what was noticed on the way in
     /// [`LogRows::findings`].
-    pub fn turns(&self, first: u64, last: u64) -> Result<LogRows<Turn>, GameError> {
-        self.rows(Log::Turns, first, last, Turn::parse)
+    pub fn turns(&self, first: u64, last: u64) -> Result<LogRows<TurnRecord>, GameError> {
+        self.rows(Log::Turns, first, last, TurnRecord::parse)
     }
 
     /// The changes of a range of turns, both ends included.

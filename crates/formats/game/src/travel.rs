@@ -6,7 +6,7 @@ use super::form::Form;
 use super::session::{Found, LogRows, OfTurn, Session, StoredState};
 use super::snapshot::{self, Snapshot};
 use super::state::{Scope, State};
-use super::turn::{OWN, Turn};
+use super::turn::{OWN, TurnRecord};
 use everturn_json::finding::{Code, Finding};
 use everturn_json::names::FilePath;
 use everturn_session::view::comes_first;
@@ -394,7 +394,7 @@ impl State {
 #[derive(Debug, Clone)]
 pub struct Frame {
     /// The turn.
-    pub turn: Turn,
+    pub turn: TurnRecord,
     /// How many deltas it has brought.
     pub deltas: usize,
     lines: Vec<Found<ChangeLine>>,
@@ -414,12 +414,12 @@ impl Frame {
 ///
 /// Changes of a turn whose line is lost come with a turn that says so.
 pub struct Replay<'s> {
-    turns: LogRows<Turn>,
+    turns: LogRows<TurnRecord>,
     changes: LogRows<ChangeLine>,
     /// A change that belongs to a turn which has not come yet.
     next: Option<Found<ChangeLine>>,
     /// A turn that waits for changes before it.
-    ahead: Option<Turn>,
+    ahead: Option<TurnRecord>,
     /// The turn that came last.
     last: u64,
     state: State,
@@ -476,7 +476,7 @@ impl Replay<'_> {
 
     /// The turn that comes next: the next one of the log, unless changes of another one, which is lost, come before
     /// it.
-    fn next_turn(&mut self) -> Result<Option<Turn>, GameError> {
+    fn next_turn(&mut self) -> Result<Option<TurnRecord>, GameError> {
         if self.ahead.is_none() {
             self.ahead = self.turns.next().transpose()?;
         }
@@ -490,13 +490,13 @@ impl Replay<'_> {
 }
 
 /// A turn in the place of one whose line is lost.
-fn lost(turn: u64) -> Result<Turn, GameError> {
+fn lost(turn: u64) -> Result<TurnRecord, GameError> {
     let text = format!("Turn {turn} is not here, only what it changed.");
     let line = serde_json::json!({
         "turnId": turn, "actor": "system", "events": [{"type": "lost", "description": text}],
         OWN: {"lost": true},
     });
-    Turn::parse(&Slice::whole(line.to_string())).map_err(GameError::input)
+    TurnRecord::parse(&Slice::whole(line.to_string())).map_err(GameError::input)
 }
 
 impl Iterator for Replay<'_> {

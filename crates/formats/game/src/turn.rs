@@ -188,7 +188,7 @@ fn asked(delta: Delta) -> Delta {
 
 /// A line of the log of turns.
 #[derive(Debug, Clone)]
-pub struct Turn {
+pub struct TurnRecord {
     /// Its number.
     pub turn: u64,
     /// Who acted.
@@ -240,9 +240,9 @@ struct ToldText<'t> {
     events: Option<Vec<EventText>>,
 }
 
-impl Turn {
+impl TurnRecord {
     /// Reads a line in either form.
-    pub(crate) fn parse(slice: &Slice) -> Result<Turn, String> {
+    pub(crate) fn parse(slice: &Slice) -> Result<TurnRecord, String> {
         let line = slice.as_str();
         let (text, told) = match serde_json::from_str::<ToldText<'_>>(line) {
             Ok(ToldText { turn_id, actor, scene_id, timestamp, narration, events }) => {
@@ -256,7 +256,7 @@ impl Turn {
                 (text.map_err(|error| error.to_string())?, None)
             }
         };
-        Ok(Turn {
+        Ok(TurnRecord {
             turn: text.turn_id,
             actor: text.actor.unwrap_or_default().into_owned(),
             scene: text.scene_id.map(Cow::into_owned),

@@ -7,7 +7,7 @@ use super::error::GameError;
 use super::form::Form;
 use super::meta::tree;
 use super::state::State;
-use super::turn::{Turn, TurnInput};
+use super::turn::{TurnInput, TurnRecord};
 use super::writer::turns::Source;
 use super::writer::{Appended, GameWriter};
 use everturn_value::delta::DeltaError;
@@ -72,7 +72,7 @@ impl GameWriter {
     }
 
     /// The line of a turn; of several, the last.
-    fn turn_line(&self, turn: u64) -> Result<Option<Turn>, GameError> {
+    fn turn_line(&self, turn: u64) -> Result<Option<TurnRecord>, GameError> {
         self.session.turns(turn, turn)?.last().transpose()
     }
 

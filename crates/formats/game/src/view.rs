@@ -15,7 +15,7 @@ use super::meta::{Meta, NewSession};
 use super::names::{Document, Log, SESSIONS, Status, archive, below};
 use super::repair::{plan_repair, repair, undo_repair};
 use super::session::Session;
-use super::turn::Turn;
+use super::turn::TurnRecord;
 use super::writer::GameWriter;
 use everturn_archive::Progress;
 use everturn_json::finding::{Code, Finding};
@@ -336,14 +336,14 @@ fn describe(summary: &mut Summary, meta: &Meta) {
 }
 
 /// The last turn of the log, found from its end.
-fn last_turn(store: &Arc<dyn Store>, place: &Place) -> Result<Option<Turn>, LayoutError> {
+fn last_turn(store: &Arc<dyn Store>, place: &Place) -> Result<Option<TurnRecord>, LayoutError> {
     for (_, path) in Files::list(store, &place.path)?.turns.iter().rev() {
         let scan = Scan::new(StoreSource::open(store, path)?, path.clone());
         for item in scan.reverse().map_err(StoreError::io("read", path))? {
             let Item::Record(record) = item.map_err(StoreError::io("read", path))? else {
                 continue;
             };
-            let turn = record.text().and_then(|text| Turn::parse(&Slice::whole(text)).ok());
+            let turn = record.text().and_then(|text| TurnRecord::parse(&Slice::whole(text)).ok());
             if turn.is_some() {
                 return Ok(turn);
             }

@@ -22,7 +22,7 @@ use super::scenes::{NewScene, SceneEnd};
 use super::session::{OfTurn, Session};
 use super::snapshot::Reason;
 use super::state::State;
-use super::turn::Turn;
+use super::turn::TurnRecord;
 use everturn_json::finding::{Code, Finding};
 use everturn_json::names::{FilePath, SceneId, SessionId};
 use everturn_store::{Durability, Receipt, Step, Store, StoreError, Writer};
@@ -345,7 +345,7 @@ impl GameWriter {
 }
 
 /// The row of the last turn, if it is there.
-fn last_row(session: &Session) -> Result<Option<Turn>, GameError> {
+fn last_row(session: &Session) -> Result<Option<TurnRecord>, GameError> {
     let (first, last) = match session.form {
         Form::Documented => (session.turn, session.turn),
         // Numbers may have started again.

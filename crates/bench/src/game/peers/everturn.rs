@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use everturn::disk::{Disk, RealDisk};
-use everturn::game::{GameError, GameWriter, NewSession, Session, Turn};
+use everturn::game::{GameError, GameWriter, NewSession, Session, TurnRecord};
 use everturn::names::SessionId;
 use everturn::store::{FileStore, Holder, Options, Store};
 use everturn::tree::Tree;
@@ -155,7 +155,7 @@ impl Reader for EverturnReader {
 }
 
 /// As [`Seen::turn`], with the events of the turn.
-fn look(turn: &Turn, seen: &mut Seen) {
+fn look(turn: &TurnRecord, seen: &mut Seen) {
     seen.turns += 1;
     let words = turn.events().iter().map(|event| event.description.len() as u64).sum::<u64>();
     seen.words += words;

@@ -6,7 +6,7 @@ use crate::form::Form;
 use crate::log::{Piece, Rows};
 use crate::names::{Document, Log, LogFile, SnapshotFile, below};
 use crate::session::{OfTurn, Session};
-use crate::turn::Turn;
+use crate::turn::TurnRecord;
 use everturn_json::names::FilePath;
 use everturn_store::StoreError;
 use everturn_value::tree::{Slice, Tree};
@@ -46,7 +46,7 @@ impl Cut {
         if turn < first || turn > session.turn {
             return Err(GameError::NoTurn { turn, first, last: session.turn });
         }
-        let mut logs = log_ends(session, Log::Turns, turn, Turn::parse)?;
+        let mut logs = log_ends(session, Log::Turns, turn, TurnRecord::parse)?;
         let lines = logs.iter().any(|end| end.left != Left::Nothing);
         logs.extend(log_ends(session, Log::Deltas, turn, Change::parse)?);
         let files = session.files()?;

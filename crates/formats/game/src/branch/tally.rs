@@ -7,7 +7,7 @@ use crate::scenes::{begun, is_start};
 use crate::session::Session;
 use crate::state::State;
 use crate::survey::Runs;
-use crate::turn::Turn;
+use crate::turn::TurnRecord;
 use crate::writer::turns::LONGEST_PAUSE;
 use everturn_value::tree::Tree;
 
@@ -41,7 +41,7 @@ impl Tally {
         Ok(tally)
     }
 
-    fn add_turn(&mut self, turn: &Turn) {
+    fn add_turn(&mut self, turn: &TurnRecord) {
         self.turns += 1;
         for event in turn.events().iter() {
             self.events += 1;

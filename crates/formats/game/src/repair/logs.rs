@@ -66,7 +66,7 @@ pub(super) fn mend(session: &Session, facts: &Facts, kept: &FilePath) -> Result<
     if size > LARGEST_LOG {
         return Ok(mended);
     }
-    let turns = read(session, &files.turns, crate::turn::Turn::parse)?;
+    let turns = read(session, &files.turns, crate::turn::TurnRecord::parse)?;
     let notes = read(session, &files.deltas, crate::changes::Change::parse)?;
     let noted: Vec<Noted> = changes::settle(notes, &|turn| session.turn >= turn);
     let told: BTreeMap<u64, Told> = turns::settle(session, turns, &noted);

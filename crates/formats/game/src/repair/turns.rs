@@ -10,7 +10,7 @@ use crate::changes::Change;
 use crate::names::short;
 use crate::session::Session;
 use crate::survey::{Facts, id_parts};
-use crate::turn::{OWN, Turn};
+use crate::turn::{OWN, TurnRecord};
 use everturn_json::names::FilePath;
 use everturn_session::repairs::order::{self, MOST_LOST, Said};
 use everturn_value::delta::{Delta, Path};
@@ -46,8 +46,8 @@ impl Told {
     }
 
     /// The turn as it will be read.
-    fn turn(&self) -> Option<Turn> {
-        Turn::parse(&Slice::whole(self.tree.to_line())).ok()
+    fn turn(&self) -> Option<TurnRecord> {
+        TurnRecord::parse(&Slice::whole(self.tree.to_line())).ok()
     }
 
     /// The ids of its events.
@@ -59,7 +59,7 @@ impl Told {
 }
 
 /// The number that the events of a turn tell, if they agree.
-fn told_by_events(turn: &Turn) -> Option<u64> {
+fn told_by_events(turn: &TurnRecord) -> Option<u64> {
     let events = turn.events();
     let mut turns = events.iter().filter_map(|event| id_parts(&event.id)).map(|(turn, _)| turn);
     let first = turns.next()?;
@@ -69,7 +69,7 @@ fn told_by_events(turn: &Turn) -> Option<u64> {
 /// Gives each turn its number. Copies are left out; another record of the same turn is put into the first.
 pub(super) fn settle(
     session: &Session,
-    mut found: Vec<Found<Turn>>,
+    mut found: Vec<Found<TurnRecord>>,
     noted: &[Noted],
 ) -> BTreeMap<u64, Told> {
     let mut seen: HashSet<String> = HashSet::new();

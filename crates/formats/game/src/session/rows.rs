@@ -7,7 +7,7 @@ use crate::changes::Change;
 use crate::error::GameError;
 use crate::form::Form;
 use crate::log::{Line, Piece, Rows};
-use crate::turn::Turn;
+use crate::turn::TurnRecord;
 use everturn_json::finding::Finding;
 use everturn_json::names::FilePath;
 use everturn_store::Store;
@@ -23,7 +23,7 @@ pub(crate) trait OfTurn {
     }
 }
 
-impl OfTurn for Turn {
+impl OfTurn for TurnRecord {
     fn of_turn(&self) -> u64 {
         self.turn
     }

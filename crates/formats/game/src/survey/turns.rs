@@ -9,7 +9,7 @@ use crate::form::Form;
 use crate::log::{Line, Piece, Rows};
 use crate::names::{Log, LogFile};
 use crate::scenes::is_start;
-use crate::turn::{Event, OWN, Turn};
+use crate::turn::{Event, OWN, TurnRecord};
 use crate::writer::LONGEST_PAUSE;
 use everturn_json::finding::{Code, Finding};
 use everturn_json::names::FilePath;
@@ -65,7 +65,7 @@ impl Survey<'_> {
         let lowest = self.files.snapshots.first().map_or(0, |(file, _)| file.turn);
         for (file, path) in self.files.clone().turns.clone() {
             self.begin(&path);
-            let rows = Rows::open(&self.session.store, &path, 0..u64::MAX, Turn::parse);
+            let rows = Rows::open(&self.session.store, &path, 0..u64::MAX, TurnRecord::parse);
             let Some(rows) = self.readable(&path, rows)? else { continue };
             let mut within = Within {
                 path: path.clone(),
@@ -147,7 +147,7 @@ impl Survey<'_> {
     /// The number of a turn, among those before it and against the name of its file.
     fn number(
         &mut self,
-        turn: &Turn,
+        turn: &TurnRecord,
         line: &Line,
         lowest: u64,
         before: &mut Before,
@@ -224,7 +224,7 @@ impl Survey<'_> {
     }
 
     /// What a repair has noted in a turn.
-    fn repaired(&mut self, turn: &Turn, line: &Line, path: &FilePath) {
+    fn repaired(&mut self, turn: &TurnRecord, line: &Line, path: &FilePath) {
         // Looking for fields costs more than looking for their name.
         if !line.slice.as_str().contains(OWN) {
             return;
@@ -246,7 +246,7 @@ impl Survey<'_> {
     }
 
     /// The ids of a turn's events.
-    fn events(&mut self, turn: &Turn, line: &Line, path: &FilePath) {
+    fn events(&mut self, turn: &TurnRecord, line: &Line, path: &FilePath) {
         let events = turn.events();
         let mut seen = HashSet::new();
         let mut regular = true;
@@ -301,7 +301,7 @@ impl Survey<'_> {
     }
 
     /// What the metadata have about all turns.
-    fn count(&mut self, turn: &Turn, line: &Line, path: &FilePath) {
+    fn count(&mut self, turn: &TurnRecord, line: &Line, path: &FilePath) {
         let recount = &mut self.facts.recount;
         recount.turns += 1;
         if let Some(time) = turn.time {

@@ -10,7 +10,7 @@ use crate::error::GameError;
 use crate::form::Form;
 use crate::session::{LogRows, Session};
 use crate::state::{Scope, unstamped};
-use crate::turn::Turn;
+use crate::turn::TurnRecord;
 use everturn_json::finding::Finding;
 use everturn_session::layout::{LayoutError, Reader, Stream};
 use everturn_session::marks;
@@ -125,7 +125,7 @@ where
 }
 
 struct Entries<'s> {
-    log: Lines<'s, Turn>,
+    log: Lines<'s, TurnRecord>,
     turns: RangeInclusive<u64>,
     /// How many there were so far, if they must be counted.
     counted: Option<u64>,
@@ -159,7 +159,7 @@ impl Stream for Entries<'_> {
 }
 
 /// A turn as an entry.
-fn entry(turn: Turn, seq: u64) -> Entry {
+fn entry(turn: TurnRecord, seq: u64) -> Entry {
     let first = turn.events().first().map(|event| event.id.clone());
     Entry {
         seq,

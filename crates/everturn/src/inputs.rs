@@ -1,0 +1,218 @@
+//! What is appended to sessions, put together without JSON by hand.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::error::Error;
+use crate::session::{Session, SessionFormat};
+use everturn_session::layout::LayoutError;
+use everturn_session::view::Written;
+
+macro_rules! formats {
+    ($($(#[$doc:meta])* $feature:literal $tag:ident = $name:literal, $(#[$alias_doc:meta])* $alias:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[cfg(feature = $feature)]
+            #[derive(Debug, Clone, Copy)]
+            pub enum $tag {}
+
+            #[cfg(feature = $feature)]
+            impl SessionFormat for $tag {
+                const NAME: Option<&'static str> = Some($name);
+            }
+
+            $(#[$alias_doc])*
+            #[cfg(feature = $feature)]
+            pub type $alias = Session<$tag>;
+        )*
+    };
+}
+
+formats! {
+    /// Games: turns, changes of a state, snapshots, scenes.
+    "game" GameFormat = "game",
+    /// A game session.
+    Game;
+    /// Tabletop campaigns with a turn log.
+    "campaign" CampaignFormat = "campaign",
+    /// A campaign.
+    CampaignSession;
+    /// Chat logs with tools, bookmarks and a context window.
+    "chat" ChatFormat = "chatlog",
+    /// A chat log.
+    ChatSession;
+    /// Sessions of the coding agent Codelia.
+    "agents" CodeliaFormat = "codelia",
+    /// A session of Codelia.
+    CodeliaSession;
+    /// Sessions of the coding agent Linggen.
+    "agents" LinggenFormat = "linggen",
+    /// A session of Linggen.
+    LinggenSession;
+}
+
+/// One turn of a [`Game`].
+#[cfg(feature = "game")]
+#[derive(Debug, Clone, Default)]
+pub struct Turn {
+    fields: Map<String, Value>,
+    events: Vec<Value>,
+    /// For each scope its changes.
+    changes: Vec<(String, Vec<Value>)>,
+    /// What could not be expressed as JSON.
+    failed: Option<String>,
+}
+
+#[cfg(feature = "game")]
+impl Turn {
+    /// A turn of an actor, such as `player` or `gm`.
+    #[must_use]
+    pub fn by(actor: &str) -> Turn {
+        let fields = Map::from_iter([("actor".to_owned(), Value::from(actor))]);
+        Turn { fields, ..Turn::default() }
+    }
+
+    /// What is told to the player.
+    #[must_use]
+    pub fn narrate(mut self, text: &str) -> Turn {
+        self.fields.insert("narration".to_owned(), Value::from(text));
+        self
+    }
+
+    /// Something that happened, such as `move`, with a sentence about it.
+    #[must_use]
+    pub fn event(mut self, kind: &str, description: &str) -> Turn {
+        self.events.push(json!({"type": kind, "description": description}));
+        self
+    }
+
+    /// Any other field of a turn.
+    #[must_use]
+    pub fn field(mut self, name: &str, value: impl Serialize) -> Turn {
+        let value = self.convert_value(value);
+        self.fields.insert(name.to_owned(), value);
+        self
+    }
+
+    /// Sets a value of the state. The path starts with the scope, such as `world.npcs.luna.trust`.
+    #[must_use]
+    pub fn set(self, path: &str, value: impl Serialize) -> Turn {
+        self.change("set", path, Some(value))
+    }
+
+    /// Adds to a number.
+    #[must_use]
+    pub fn increment(self, path: &str, by: impl Serialize) -> Turn {
+        self.change("increment", path, Some(by))
+    }
+
+    /// Adds an element to a list.
+    #[must_use]
+    pub fn push(self, path: &str, value: impl Serialize) -> Turn {
+        self.change("push", path, Some(value))
+    }
+
+    /// Removes an element from a list.
+    #[must_use]
+    pub fn pull(self, path: &str, value: impl Serialize) -> Turn {
+        self.change("pull", path, Some(value))
+    }
+
+    /// Deletes a value.
+    #[must_use]
+    pub fn delete(self, path: &str) -> Turn {
+        self.change("delete", path, None::<()>)
+    }
+
+    fn change(mut self, op: &str, path: &str, value: Option<impl Serialize>) -> Turn {
+        let Some((scope, path)) = path.split_once('.') else {
+            let missing = format!("{path:?} names a scope and no value in it");
+            self.failed.get_or_insert(missing);
+            return self;
+        };
+        let mut change = Map::new();
+        change.insert("op".to_owned(), Value::from(op));
+        change.insert("path".to_owned(), Value::from(path));
+        if let Some(value) = value {
+            let value = self.convert_value(value);
+            change.insert("value".to_owned(), value);
+        }
+        match self.changes.iter_mut().find(|(name, _)| name == scope) {
+            Some((_, changes)) => changes.push(change.into()),
+            None => self.changes.push((scope.to_owned(), vec![change.into()])),
+        }
+        self
+    }
+
+    fn convert_value(&mut self, value: impl Serialize) -> Value {
+        serde_json::to_value(value).unwrap_or_else(|error| {
+            self.failed.get_or_insert(error.to_string());
+            Value::Null
+        })
+    }
+
+    fn into_json(self) -> Result<String, Error> {
+        if let Some(reason) = self.failed {
+            return Err(LayoutError::request(format!("the turn cannot be stored: {reason}")).into());
+        }
+        let mut fields = self.fields;
+        fields.insert("events".to_owned(), Value::Array(self.events));
+        let scope = |(scope, deltas)| json!({"scope": scope, "deltas": Value::Array(deltas)});
+        let changes: Vec<Value> = self.changes.into_iter().map(scope).collect();
+        fields.insert("deltas".to_owned(), Value::Array(changes));
+        Ok(Value::Object(fields).to_string())
+    }
+}
+
+#[cfg(feature = "game")]
+impl Session<GameFormat> {
+    /// Appends a turn: all of it, or nothing.
+    ///
+    /// When this returns, the turn survives a crash of the program and a power cut.
+    pub fn append(&mut self, turn: Turn) -> Result<Written, Error> {
+        let turn = turn.into_json()?;
+        self.append_json(&turn)
+    }
+}
+
+/// One message of a [`ChatSession`].
+#[cfg(feature = "chat")]
+#[derive(Debug, Clone)]
+pub struct ChatMessage {
+    fields: Map<String, Value>,
+}
+
+#[cfg(feature = "chat")]
+impl ChatMessage {
+    /// A message of a type, such as `user`, `npc` or `narrator`, by someone.
+    #[must_use]
+    pub fn by(kind: &str, name: &str, text: &str) -> ChatMessage {
+        let field = |name: &str, value: &str| (name.to_owned(), Value::from(value));
+        let fields = [field("type", kind), field("name", name), field("text", text)];
+        ChatMessage { fields: Map::from_iter(fields) }
+    }
+}
+
+#[cfg(feature = "chat")]
+impl Session<ChatFormat> {
+    /// Appends a message: all of it, or nothing.
+    pub fn append(&mut self, message: ChatMessage) -> Result<Written, Error> {
+        self.append_json(&Value::Object(message.fields).to_string())
+    }
+}
+
+#[cfg(feature = "agents")]
+impl Session<CodeliaFormat> {
+    /// Appends a message with a role, such as `user` or `assistant`.
+    pub fn append(&mut self, role: &str, content: &str) -> Result<Written, Error> {
+        self.append_json(&json!({"role": role, "content": content}).to_string())
+    }
+}
+
+#[cfg(feature = "agents")]
+impl Session<LinggenFormat> {
+    /// Appends a message.
+    pub fn append(&mut self, content: &str) -> Result<Written, Error> {
+        self.append_json(&json!({"content": content}).to_string())
+    }
+}

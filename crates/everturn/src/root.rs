@@ -1,0 +1,183 @@
+//! [`Root`] is a directory of sessions. It finds, creates and opens them.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use everturn_json::names::FilePath;
+use everturn_maintenance::registry;
+use everturn_session::layout::Layout;
+use everturn_session::view::{Place, Summary};
+use everturn_store::disk::{Disk, RealDisk};
+use everturn_store::{FileStore, Holder, Options, Store};
+use jiff::Timestamp;
+
+use crate::error::Error;
+use crate::session::AnySession;
+
+type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// A directory of sessions, open for reading and writing. Cloning it is cheap.
+///
+/// Any number of processes may have the same directory open. Each session has one writer at a time.
+#[derive(Clone)]
+pub struct Root {
+    path: PathBuf,
+    store: Arc<dyn Store>,
+    files: FileStore,
+    clock: Clock,
+}
+
+impl fmt::Debug for Root {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Root").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// Opens a [`Root`] with a clock and a process description other than those of the system.
+pub struct RootBuilder {
+    clock: Clock,
+    owner: Option<(u32, String)>,
+}
+
+impl RootBuilder {
+    /// Takes the time from `clock` instead of the system.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> RootBuilder {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Names the process in lock files: its id, and when it was started.
+    #[must_use]
+    pub fn owner(mut self, pid: u32, started: impl Into<String>) -> RootBuilder {
+        self.owner = Some((pid, started.into()));
+        self
+    }
+
+    /// Opens a directory that exists.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Root, Error> {
+        let path = path.as_ref();
+        self.open_on(path, RealDisk::open(path))
+    }
+
+    /// Opens a directory, and creates it if there is none.
+    pub fn open_or_create(self, path: impl AsRef<Path>) -> Result<Root, Error> {
+        let path = path.as_ref();
+        self.open_on(path, RealDisk::create(path))
+    }
+
+    fn open_on(self, path: &Path, disk: std::io::Result<RealDisk>) -> Result<Root, Error> {
+        let failed = |source| Error::Root { path: path.to_owned(), source };
+        let disk: Arc<dyn Disk> = Arc::new(disk.map_err(failed)?);
+        let (pid, started) =
+            self.owner.unwrap_or_else(|| (std::process::id(), (self.clock)().to_string()));
+        let files = FileStore::open(disk, Options::new(Holder { pid, started }))?;
+        let store: Arc<dyn Store> = Arc::new(files.clone());
+        Ok(Root { path: path.to_owned(), store, files, clock: self.clock })
+    }
+}
+
+impl Root {
+    /// Opens a directory that exists. Commits of processes that died are recovered first.
+    pub fn open(path: impl AsRef<Path>) -> Result<Root, Error> {
+        Root::builder().open(path)
+    }
+
+    /// Opens a directory, and creates it if there is none.
+    pub fn open_or_create(path: impl AsRef<Path>) -> Result<Root, Error> {
+        Root::builder().open_or_create(path)
+    }
+
+    /// Opens a root with another clock, for tests.
+    #[must_use]
+    pub fn builder() -> RootBuilder {
+        RootBuilder { clock: Arc::new(Timestamp::now), owner: None }
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The store below, for what this type does not offer.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// The sessions of every format, most recently changed first.
+    pub fn sessions(&self) -> Result<Vec<Summary>, Error> {
+        let mut sessions = Vec::new();
+        for format in registry::ALL {
+            sessions.extend(format.list(&self.store)?.0);
+        }
+        sessions.sort_by_key(|found| std::cmp::Reverse(found.updated));
+        Ok(sessions)
+    }
+
+    /// Opens a session of any format by its id, its path below the root, or `latest`.
+    pub fn find(&self, name: &str) -> Result<AnySession, Error> {
+        AnySession::open(self, name)
+    }
+
+    pub(crate) fn resolve(
+        &self,
+        name: &str,
+        wanted: Option<&'static str>,
+    ) -> Result<(&'static dyn Layout, Place), Error> {
+        let found = if name == "latest" { self.latest(wanted)? } else { self.named(name)? };
+        let mut of_format: Vec<_> =
+            found.iter().filter(|(format, _)| wanted.is_none_or(|w| w == format.name())).collect();
+        match (of_format.pop(), of_format.is_empty(), found.first()) {
+            (Some((format, place)), true, _) => Ok((*format, place.clone())),
+            (Some(_), false, _) => {
+                let paths = found.iter().map(|(_, place)| place.path.to_string()).collect();
+                Err(Error::Ambiguous { name: name.to_owned(), paths })
+            }
+            (None, _, Some((format, place))) => Err(Error::Format {
+                id: place.id.clone(),
+                found: format.name(),
+                wanted: wanted.unwrap_or_default(),
+            }),
+            (None, _, None) => {
+                let known = self.sessions()?.into_iter().map(|found| found.place.id).collect();
+                Err(Error::NoSession { name: name.to_owned(), known })
+            }
+        }
+    }
+
+    fn latest(
+        &self,
+        wanted: Option<&'static str>,
+    ) -> Result<Vec<(&'static dyn Layout, Place)>, Error> {
+        let is_wanted = |found: &Summary| wanted.is_none_or(|wanted| wanted == found.layout);
+        let latest = self.sessions()?.into_iter().find(is_wanted);
+        let latest = latest.and_then(|found| Some((registry::find(found.layout)?, found.place)));
+        Ok(latest.into_iter().collect())
+    }
+
+    /// The sessions with this id, or at this path.
+    fn named(&self, name: &str) -> Result<Vec<(&'static dyn Layout, Place)>, Error> {
+        let path = FilePath::parse(name).ok();
+        let mut found = Vec::new();
+        for format in registry::ALL {
+            for place in format.places(&self.store)?.places {
+                if place.id == name || Some(&place.path) == path.as_ref() {
+                    found.push((*format, place));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Closes the root. Dropping it does the same, and tells no errors.
+    pub fn close(self) -> Result<(), Error> {
+        Ok(self.files.checkpoint()?)
+    }
+}

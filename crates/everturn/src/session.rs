@@ -1,0 +1,291 @@
+//! [`Session`] is one session of a [`Root`]: it reads and writes turns, states, marks and branches.
+
+use std::cell::OnceCell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Bound, RangeBounds, RangeInclusive};
+
+use everturn_maintenance::registry;
+use everturn_session::layout::{Editor, Layout, LayoutError, Reader, Stream};
+use everturn_session::view::{
+    Branch, Change, Entry, Forking, Mark, New, NewMark, Place, State, Strand, Summary, Written,
+};
+use serde::de::DeserializeOwned;
+
+use crate::error::Error;
+use crate::root::Root;
+
+/// A kind of session, known to the compiler.
+pub trait SessionFormat {
+    /// Its name; `None` stands for any format.
+    const NAME: Option<&'static str>;
+}
+
+/// Sessions of any format, for programs that list or show what there is.
+#[derive(Debug, Clone, Copy)]
+pub enum AnyFormat {}
+
+impl SessionFormat for AnyFormat {
+    const NAME: Option<&'static str> = None;
+}
+
+/// A session whose format is not known to the compiler.
+pub type AnySession = Session<AnyFormat>;
+
+/// A session of a [`Root`].
+///
+/// Reading shows the session as it is between two commits. The first method that writes locks the session for this
+/// process, until the session is closed or dropped.
+pub struct Session<F> {
+    root: Root,
+    format: &'static dyn Layout,
+    place: Place,
+    editor: Option<Box<dyn Editor>>,
+    /// Open since the last change.
+    reader: OnceCell<Box<dyn Reader>>,
+    kind: PhantomData<F>,
+}
+
+impl<F> fmt::Debug for Session<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Session");
+        shown.field("format", &self.format.name()).field("id", &self.place.id);
+        shown.finish_non_exhaustive()
+    }
+}
+
+impl<F: SessionFormat> Session<F> {
+    /// Creates a session. Fails if the id is taken.
+    pub fn create(root: &Root, id: &str) -> Result<Session<F>, Error> {
+        Session::create_with(root, &New::with_id(id))
+    }
+
+    /// Creates a session with a name, settings and other fields.
+    pub fn create_with(root: &Root, new: &New) -> Result<Session<F>, Error> {
+        let format = F::NAME.and_then(registry::find);
+        let unknown = || LayoutError::request("a new session needs a format");
+        let format = format.ok_or_else(unknown)?;
+        let editor = format.create(root.store(), new, root.now())?;
+        let mut session = Session::at(root, format, editor.place());
+        session.editor = Some(editor);
+        Ok(session)
+    }
+
+    /// Opens a session by its id, its path below the root, or `latest`.
+    pub fn open(root: &Root, name: &str) -> Result<Session<F>, Error> {
+        let (format, place) = root.resolve(name, F::NAME)?;
+        Ok(Session::at(root, format, place))
+    }
+
+    /// Opens a session, and creates it if there is none.
+    pub fn open_or_create(root: &Root, id: &str) -> Result<Session<F>, Error> {
+        match Session::open(root, id) {
+            Err(Error::NoSession { .. }) => Session::create(root, id),
+            opened => opened,
+        }
+    }
+}
+
+impl<F> Session<F> {
+    fn at(root: &Root, format: &'static dyn Layout, place: Place) -> Session<F> {
+        Session {
+            root: root.clone(),
+            format,
+            place,
+            editor: None,
+            reader: OnceCell::new(),
+            kind: PhantomData,
+        }
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.place.id
+    }
+
+    /// The name of its format.
+    #[must_use]
+    pub fn format(&self) -> &'static str {
+        self.format.name()
+    }
+
+    /// Title, times, status and number of turns.
+    pub fn summary(&self) -> Result<Summary, Error> {
+        Ok(self.format.summary(self.root.store(), &self.place)?)
+    }
+
+    fn reader(&self) -> Result<&dyn Reader, Error> {
+        if self.reader.get().is_none() {
+            let reader = self.format.open(self.root.store(), &self.place)?;
+            // Another thread cannot have come first: the cell is not shared between threads.
+            drop(self.reader.set(reader));
+        }
+        let missing = || LayoutError::NoSession { id: self.place.id.clone() };
+        Ok(&**self.reader.get().ok_or_else(missing)?)
+    }
+
+    fn editor(&mut self) -> Result<&mut dyn Editor, Error> {
+        self.reader.take();
+        let editor = match self.editor.take() {
+            Some(editor) => editor,
+            None => self.format.edit(self.root.store(), &self.place)?,
+        };
+        Ok(&mut **self.editor.insert(editor))
+    }
+
+    /// Gives the lock back, for changes of the session as a whole.
+    fn release(&mut self) -> Result<(), Error> {
+        self.reader.take();
+        if let Some(editor) = self.editor.take() {
+            editor.release()?;
+        }
+        Ok(())
+    }
+
+    /// The entries of a range of turns, in order. `..` means all of them.
+    pub fn entries(&self, turns: impl RangeBounds<u64>) -> Result<Entries<'_>, Error> {
+        Ok(Entries { stream: self.reader()?.entries(inclusive(turns))? })
+    }
+
+    /// The state after the last turn.
+    pub fn state(&self) -> Result<SessionState, Error> {
+        Ok(SessionState { state: self.reader()?.state(None)? })
+    }
+
+    /// The state after a turn.
+    pub fn state_at(&self, turn: u64) -> Result<SessionState, Error> {
+        Ok(SessionState { state: self.reader()?.state(Some(turn))? })
+    }
+
+    /// What changed between two turns.
+    pub fn diff(&self, from: u64, to: u64) -> Result<Vec<Change>, Error> {
+        let reader = self.reader()?;
+        let (before, after) = (reader.state(Some(from))?, reader.state(Some(to))?);
+        let changes = before.changes_to(&after);
+        Ok(changes.map_err(|error| LayoutError::damaged(error.to_string()))?)
+    }
+
+    /// Its marks: bookmarks, chapters, scenes, events, decisions.
+    pub fn marks(&self) -> Result<Vec<Mark>, Error> {
+        Ok(self.reader()?.marks()?)
+    }
+
+    /// The branches within a session whose records form a tree.
+    pub fn branches(&self) -> Result<Vec<Strand>, Error> {
+        Ok(self.reader()?.strands()?)
+    }
+
+    /// Appends a turn or message that is given as a JSON object: all of it, or nothing.
+    ///
+    /// When this returns, the turn survives a crash of the program and a power cut.
+    pub fn append_json(&mut self, turn: &str) -> Result<Written, Error> {
+        let now = self.root.now();
+        Ok(self.editor()?.append(turn, now)?)
+    }
+
+    /// Undoes the last turns with a new turn.
+    pub fn undo(&mut self, turns: u64) -> Result<Written, Error> {
+        let now = self.root.now();
+        Ok(self.editor()?.undo(turns, now)?)
+    }
+
+    /// Adds a mark.
+    pub fn add_mark(&mut self, mark: &NewMark) -> Result<Mark, Error> {
+        self.release()?;
+        Ok(self.format.add_mark(self.root.store(), &self.place, mark, self.root.now())?)
+    }
+
+    /// Removes a mark by its id.
+    pub fn remove_mark(&mut self, id: &str) -> Result<Mark, Error> {
+        self.release()?;
+        Ok(self.format.remove_mark(self.root.store(), &self.place, id, self.root.now())?)
+    }
+
+    /// Goes back to a turn. All that was there becomes a branch, which is returned.
+    pub fn rewind(&mut self, turn: u64) -> Result<Branch, Error> {
+        self.release()?;
+        let (store, now) = (self.root.store(), self.root.now());
+        Ok(self.format.rewind(store, &self.place, turn, now, &mut |_| {})?)
+    }
+
+    /// Copies the session up to a turn, or all of it, into a new session.
+    pub fn fork(&mut self, id: Option<&str>, turn: Option<u64>) -> Result<Session<F>, Error> {
+        self.release()?;
+        let options = Forking { id: id.map(str::to_owned), turn };
+        let (store, now) = (self.root.store(), self.root.now());
+        let branch = self.format.fork(store, &self.place, &options, now, &mut |_| {})?;
+        Ok(Session::at(&self.root, self.format, branch.place))
+    }
+
+    /// Writes what is due and gives the lock back. Dropping the session does the same, and tells no errors.
+    pub fn close(mut self) -> Result<(), Error> {
+        let now = self.root.now();
+        match self.editor.take() {
+            Some(editor) => Ok(editor.close(now)?),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A range of turns in the form in which formats take it.
+fn inclusive(turns: impl RangeBounds<u64>) -> RangeInclusive<u64> {
+    let first = match turns.start_bound() {
+        Bound::Included(first) => *first,
+        Bound::Excluded(before) => before.saturating_add(1),
+        Bound::Unbounded => 0,
+    };
+    let last = match turns.end_bound() {
+        Bound::Included(last) => *last,
+        // An empty range stays empty.
+        Bound::Excluded(0) => return RangeInclusive::new(1, 0),
+        Bound::Excluded(after) => after - 1,
+        Bound::Unbounded => u64::MAX,
+    };
+    first..=last
+}
+
+/// Entries of a session, read one after the other.
+pub struct Entries<'s> {
+    stream: Box<dyn Stream<Item = Entry> + 's>,
+}
+
+impl Iterator for Entries<'_> {
+    type Item = Result<Entry, Error>;
+
+    fn next(&mut self) -> Option<Result<Entry, Error>> {
+        Some(self.stream.next()?.map_err(Error::from))
+    }
+}
+
+/// The state after a turn.
+#[derive(Debug, Clone)]
+pub struct SessionState {
+    state: State,
+}
+
+impl SessionState {
+    /// The turn.
+    #[must_use]
+    pub fn turn(&self) -> u64 {
+        self.state.turn
+    }
+
+    /// A value of the state. The path starts with the scope, such as `world.npcs.luna.trust`; elements of lists are
+    /// named by their index.
+    pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+        let failed = |reason: String| Error::Value { path: path.to_owned(), reason };
+        let (scope, rest) = path.split_once('.').unwrap_or((path, ""));
+        let keys: Vec<&str> = rest.split('.').filter(|key| !key.is_empty()).collect();
+        let value = self.state.get(scope).and_then(|tree| tree.at(&keys));
+        let value = value.ok_or_else(|| failed("there is no such value".to_owned()))?;
+        let value = value.to_value().map_err(|error| failed(error.to_string()))?;
+        serde_json::from_value(value).map_err(|error| failed(error.to_string()))
+    }
+
+    /// The whole state as the common view has it.
+    #[must_use]
+    pub fn as_view(&self) -> &State {
+        &self.state
+    }
+}
