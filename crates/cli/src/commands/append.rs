@@ -52,7 +52,7 @@ A message of a chat log:
 The answer with --json:
   {"session":"session-abc123","turn":7}"#)]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID, a path, or `latest`
     session: String,
 
     /// Each line of the input is a turn

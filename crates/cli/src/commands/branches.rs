@@ -25,7 +25,7 @@ A branch with --json:
   {"id":"u2","from":1,"turns":2,"updated":"2026-01-01T10:00:00Z","title":"Go left."}
   on one line; "from" is the last turn that it shares with the main line, or null."#)]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID or a unique prefix, a path, or `latest`
     session: String,
 }
 

@@ -49,7 +49,7 @@ The answer:
   {"ok":true,"row":{…}} with the row as it was stored, or
   {"ok":false,"error":"…"}, with "conflict_report" if all answers contradicted the state"#)]
 struct Submit {
-    /// The campaign: an id or the beginning of one, a path, or `latest`
+    /// The campaign: its ID, a path, or `latest`
     campaign: String,
 
     /// Who acts, if it is not the active actor
@@ -82,7 +82,7 @@ The answer:
   {"ok":true,"row":{…}} with the row as it was stored, or
   {"ok":false,"error":"…"}, with "conflict_report" if all outputs contradicted the state"#)]
 struct Replay {
-    /// The campaign: an id or the beginning of one, a path, or `latest`
+    /// The campaign: its ID, a path, or `latest`
     campaign: String,
 }
 
@@ -95,7 +95,7 @@ struct Replay {
 The answer with --json:
   {"session":"camp_0001","active_actor_id":"pc_002","party":["pc_001","pc_002"]}"#)]
 struct Actor {
-    /// The campaign: an id or the beginning of one, a path, or `latest`
+    /// The campaign: its ID, a path, or `latest`
     campaign: String,
 
     /// Who acts from now on

@@ -33,7 +33,7 @@ Examples:
   everturn check latest
   everturn check --json sessions | jq -r .file | sort -u")]
 pub(crate) struct Args {
-    /// The file or directory to look at, or a session: an id or the beginning of one, or `latest`; without it, the
+    /// The file or directory to look at, or a session: its ID or a unique prefix, or `latest`; without it, the
     /// root
     path: Option<PathBuf>,
 }

@@ -28,7 +28,7 @@ With --dry-run and --json, of a game:
    "keep":[{"snapshot":"…","turn":0,"reason":"initial","why":"…"}],
    "retire":[{"snapshot":"…","turn":12,"reason":"manual"}]}"#)]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID, a path, or `latest`
     session: String,
 
     /// Say what would be done, and which snapshots would be put away; change nothing. Games only

@@ -41,7 +41,7 @@ The answer with --json:
    "entries":[{"seq":1,"turn":1,"id":"…","fate":"kept","why":[]},…],
    "notes":[{"what":"numbers of turns","fate":"changed","why":"…"}]}"#)]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID or a unique prefix, a path, or `latest`
     session: String,
 
     /// What it shall become

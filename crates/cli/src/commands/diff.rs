@@ -20,7 +20,7 @@ A change with --json:
   {"scope":"world","op":"set","path":"npcs.luna.trust","value":5,"previousValue":0}
   A path whose keys contain dots is an array of its keys."#)]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID or a unique prefix, a path, or `latest`
     session: String,
 
     /// The turn to start from

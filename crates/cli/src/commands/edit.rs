@@ -24,7 +24,7 @@ The answer with --json:
   {"session":"tale","turn":40,"id":"msg-012"}
   where turn is the last one; after --delete the id is the name in the trash"#)]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID, a path, or `latest`
     session: String,
 
     /// The message: its number, its id, or a mark

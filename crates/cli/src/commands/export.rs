@@ -39,7 +39,7 @@ The answer with --json and -o:
   on one line; "noted" says whether the session itself tells of the export. A PDF
   also has "pages", and the characters that are "missing" in its fonts"#)]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID or a unique prefix, a path, or `latest`
     session: String,
 
     /// The format: txt, md, html, pdf or json; otherwise the end of FILE says it

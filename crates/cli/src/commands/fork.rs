@@ -23,7 +23,7 @@ use crate::stages::showing;
 The answer with --json:
   {"session":"what-if","turn":40,"parent":"session-abc123","path":"…"}"#)]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID, a path, or `latest`
     session: String,
 
     /// The last turn of the new session; without one, it has all of them

@@ -44,7 +44,7 @@ Examples:
   everturn mark add latest 'before the gate'
   everturn mark add latest 'The temple' --kind chapter --turn 12")]
 struct Add {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID, a path, or `latest`
     session: String,
 
     /// What the mark is called
@@ -74,7 +74,7 @@ Examples:
   everturn mark list latest
   everturn mark list latest --kind chapter --json")]
 struct List {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID or a unique prefix, a path, or `latest`
     session: String,
 
     /// Marks of this kind only
@@ -89,7 +89,7 @@ Examples:
   everturn mark remove latest mark-1
   everturn mark remove latest 'before the gate'")]
 struct Remove {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID, a path, or `latest`
     session: String,
 
     /// The mark: its id, or its name if no other has it

@@ -37,7 +37,7 @@ An answer with --json:
   {"ok":true,"turn":7,"text":"You stand in the Raven Market. …"}
   for each line of the input"#)]
 pub(crate) struct Args {
-    /// The campaign: an id or the beginning of one, a path, or `latest`
+    /// The campaign: its ID, a path, or `latest`
     #[arg(conflicts_with = "new")]
     campaign: Option<String>,
 

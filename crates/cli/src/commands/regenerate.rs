@@ -19,7 +19,7 @@ use crate::exit::Exit;
 The answer with --json:
   {"session":"tale","turn":12,"id":"msg-012"}"#)]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID, a path, or `latest`
     session: String,
 
     /// The message: its number, its id, or a mark

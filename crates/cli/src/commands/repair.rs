@@ -33,7 +33,7 @@ Examples:
   everturn repair --dry-run --into ~/mended codex:5973b6c0
   everturn repair --into ~/mended codex:5973b6c0")]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID, a path, or `latest`
     #[arg(value_name = "SESSION")]
     session: String,
 

@@ -29,7 +29,7 @@ A turn with --json:
   {"turn":7,"entries":[{…}],"changes":[{…}]}
   on one line, with entries as show and changes as diff print them."#)]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID or a unique prefix, a path, or `latest`
     session: String,
 
     /// The turn to start with; without it, the first one

@@ -20,7 +20,7 @@ use crate::stages::showing;
 The answer with --json:
   {"session":"session-abc123","turn":40,"branch":"session-abc123-branch-57"}"#)]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID, a path, or `latest`
     session: String,
 
     /// The turn that is the last one afterwards

@@ -83,7 +83,7 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 struct Common {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID, a path, or `latest`
     session: String,
 
     /// `-` to read a JSON object from stdin

@@ -36,7 +36,7 @@ use crate::{catalog, consent, settings};
 With --json, one per session:
   {"session":"…","layout":"game","done":true,"files":[{"file":"…","secrets":{"github-token":1},"placeholders":["…"]}],"followed":["…"],"left":0,"kept":"…","seal":null}"#)]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID, a path, or `latest`
     #[arg(value_name = "SESSION", required_unless_present = "all", conflicts_with = "all")]
     session: Option<String>,
 

@@ -23,7 +23,7 @@ use crate::settings;
 With --json:
   {"session":"…","head":"…","entries":120,"changes":340,"added":12,"file":".everturn/seals/…"}"#)]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID, a path, or `latest`
     #[arg(value_name = "SESSION")]
     session: String,
 }

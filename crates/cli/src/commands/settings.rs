@@ -31,7 +31,7 @@ The settings:
 The answer with --json:
   {"session":"camp_0001","revision":1,"settings":{"rollback.max_checkpoints":5},"changed":[…]}"#)]
 pub(crate) struct Args {
-    /// The campaign: an id or the beginning of one, a path, or `latest`
+    /// The campaign: its ID, a path, or `latest`
     campaign: String,
 
     /// A key to show, or a key with its new value

@@ -34,7 +34,7 @@ An entry with --json:
    "speaker":"player","kind":"user","text":"You walk to the market."}
   on one line; with --raw also "raw", the record as it is stored."#)]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`; with `#TURN` after it, that turn alone
+    /// The session: its ID or a unique prefix, a path, or `latest`; with `#TURN` after it, that turn alone
     session: String,
 
     /// Which turns: `N`, `A..B` (both included), `A..` or `..B`

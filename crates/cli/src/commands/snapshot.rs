@@ -16,7 +16,7 @@ use crate::settings;
 The answer with --json:
   {"session":"session-abc123","turn":7,"snapshot":"snapshot-0007"}"#)]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID, a path, or `latest`
     session: String,
 }
 

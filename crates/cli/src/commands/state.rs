@@ -22,7 +22,7 @@ use crate::sessions::{exit_after, report, turn_meant};
 The answer with --json:
   {"session":"session-abc123","turn":200,"state":{"world":{…},"player":{…},"scene":null}}"#)]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID or a unique prefix, a path, or `latest`
     session: String,
 
     /// The turn after which the state is wanted; without it, the last one

@@ -25,7 +25,7 @@ With --json, one document:
    "reasoning":0,"cost":null,"models":[{"model":"…","answers":7,…}]}
   "told" is how many of the sessions say what they cost."#)]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID or a unique prefix, a path, or `latest`
     session: Option<String>,
 }
 

@@ -18,7 +18,7 @@ use crate::settings;
 The answer with --json:
   {"session":"session-abc123","turn":8}"#)]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID, a path, or `latest`
     session: String,
 
     /// How many turns

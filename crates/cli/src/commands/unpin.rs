@@ -13,7 +13,7 @@ use crate::output::Output;
 Examples:
   everturn unpin session-abc123")]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID, a path, or `latest`
     #[arg(value_name = "SESSION")]
     session: String,
 }

@@ -20,7 +20,7 @@ use crate::output::Output;
 With --json:
   {"session":"…","head":"…","sealed":460,"appended":2,"time":"…","damages":[{"part":"entry","record":17,"turn":17,"harm":"changed"}]}"#)]
 pub(crate) struct Args {
-    /// The session: an id or the beginning of one, a path, or `latest`
+    /// The session: its ID or a unique prefix, a path, or `latest`
     #[arg(value_name = "SESSION")]
     session: String,
 

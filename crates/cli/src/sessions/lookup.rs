@@ -37,7 +37,9 @@ fn kind_and_id(name: &str) -> (Option<&str>, &str) {
 }
 
 impl Context {
-    /// The session that `name` means: an id, the beginning of one, a path, or `latest`; `LAYOUT:ID` says of which kind.
+    /// The session that `name` means: an id, a path, or `latest`; `LAYOUT:ID` says of which kind. For reading, the
+    /// beginning of an id is enough. A command that changes a session must not hit another one because the session
+    /// that was meant is gone.
     pub(super) fn find(&self, name: &str, access: Access) -> Result<Found, Error> {
         let is_path = is_path(name);
         if is_path && self.root.is_none() {
@@ -60,6 +62,7 @@ impl Context {
         let chosen = match id {
             "latest" => self.latest(&roots, kind)?,
             path if is_path => choose(candidates, |root, place| is_at(root, path, place)),
+            id if access == Access::Write => choose(candidates, |_, place| place.id == id),
             id => choose_by_id(candidates, id),
         };
         match chosen {
@@ -70,7 +73,12 @@ impl Context {
                 // The session may be where nobody could look.
                 report(&findings);
                 self.must_be_open(name, &roots, access)?;
-                Err(self.unknown(name, &roots, &others))
+                let begin: Vec<&Candidate> =
+                    others.iter().filter(|(_, _, place)| place.id.starts_with(id)).collect();
+                Err(match begin.is_empty() {
+                    true => self.unknown(name, &roots, &others),
+                    false => incomplete(id, &begin),
+                })
             }
         }
     }
@@ -406,6 +414,13 @@ fn ambiguous(name: &str, places: &[Candidate]) -> Error {
     });
     Error::new(Exit::Request, format!("{name:?} means {} sessions", places.len()))
         .hint(format!("name one of {}", listed(names)))
+}
+
+/// The error for the beginning of an id where the whole id is needed.
+fn incomplete(id: &str, candidates: &[&Candidate]) -> Error {
+    let what = format!("no session {id:?}: a command that changes a session needs its whole id");
+    let ids = listed(candidates.iter().map(|(_, _, place)| place.id.clone()));
+    Error::new(Exit::Request, what).hint(format!("sessions that begin with it: {ids}"))
 }
 
 fn no_session(path: &Path) -> Error {

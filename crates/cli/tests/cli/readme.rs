@@ -1,15 +1,18 @@
-//! The examples of the README are run as they stand, and print what it says.
+//! The examples of the README and of the page about playing are run as they stand, and print what they say.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::everturn::run;
 
-const README: &str = include_str!("../../../../README.md");
+const PAGES: [&str; 2] =
+    [include_str!("../../../../README.md"), include_str!("../../../../docs/play.md")];
+
+const COMMANDS: &str = include_str!("../../../../docs/commands.md");
 
 /// The commands of the `console` blocks of each part, each with what it is said to print.
 fn examples() -> Vec<Vec<(String, String)>> {
-    README.split("\n## ").map(examples_of).collect()
+    PAGES.iter().flat_map(|page| page.split("\n## ")).map(examples_of).collect()
 }
 
 fn examples_of(part: &str) -> Vec<(String, String)> {
@@ -64,8 +67,11 @@ fn run_all(examples: Vec<(String, String)>) {
 }
 
 #[test]
-fn the_readme_names_every_command() {
+fn the_page_of_commands_names_every_command() {
     for name in crate::everturn::command_names().iter().filter(|name| *name != "help") {
-        assert!(README.contains(&format!("everturn {name}")), "the README lacks everturn {name}");
+        assert!(
+            COMMANDS.contains(&format!("everturn {name}")),
+            "the page of commands lacks {name}"
+        );
     }
 }

@@ -296,3 +296,25 @@ fn the_latest_session_is_the_one_that_was_changed_last() {
     assert!(touch.status().unwrap().success());
     assert!(latest(dir.path()).starts_with("{\"session\":\"two\""));
 }
+
+#[test]
+fn a_repeated_command_never_hits_another_session() {
+    let dir = tempfile::tempdir().unwrap();
+    let run_words = |words: &[&str]| run(everturn(dir.path(), words), "");
+    for id in ["alpha", "alpha-2"] {
+        assert!(run_words(&["new", "game", "--id", id]).status.success());
+    }
+    assert!(run_words(&["trash", "alpha"]).status.success());
+    for command in ["trash", "pause", "seal", "rewind", "undo", "snapshot", "pin"] {
+        let mut words = vec![command, "alpha"];
+        words.extend((command == "rewind").then_some("0"));
+        let refused = run_words(&words);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(1), "{command}: {said}");
+        assert!(said.contains("needs its whole id"), "{command}: {said}");
+        assert!(said.contains("alpha-2"), "{command}: {said}");
+    }
+    // A prefix is enough to look at it.
+    assert!(run_words(&["show", "alpha"]).status.success());
+    assert!(run_words(&["trash", "alpha-2"]).status.success());
+}
