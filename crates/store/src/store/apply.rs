@@ -123,7 +123,7 @@ impl Core {
 
     /// Applies one batch whole, or takes back what was done of it. Poisons the store if that fails.
     fn apply(&mut self, planned: &mut Planned) -> Result<(), StoreError> {
-        let change = self.log.as_ref().and_then(|log| planned.begin_change(log.number));
+        let change = self.log.as_ref().and_then(|log| planned.begin_change(log.present()));
         let applied = self.apply_ops(planned);
         if let (Some(change), true) = (change, self.poisoned.is_some()) {
             change.abandon();

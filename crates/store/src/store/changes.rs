@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::StoreError;
 use super::group::locked;
 use super::locks::{Holder, lock_file};
-use super::log::{Log, LogNumber, own};
+use super::log::{Log, LogEpoch, LogNumber, own};
 use crate::disk::{Access, Disk, DiskLock, PauseRequest, read_all};
 use everturn_json::names::FilePath;
 
@@ -41,13 +41,14 @@ impl ChangeMarks {
         let mut text = holder.to_text();
         text.push(b'\n');
         let offset = text.len() as u64;
-        text.extend(ChangeMark { count: 0, log: LogNumber(0) }.render().bytes());
+        let log = LogEpoch { number: LogNumber(0), epoch: 0 };
+        text.extend(ChangeMark { count: 0, log }.render().bytes());
         locks.iter().try_for_each(|lock| lock.describe(&text))?;
         Ok(Arc::new(ChangeMarks { locks, offset, state: Mutex::default() }))
     }
 
     /// Says that a commit which `log` has is being applied, until the guard is dropped.
-    pub(super) fn begin(self: &Arc<Self>, log: LogNumber) -> ChangeGuard {
+    pub(super) fn begin(self: &Arc<Self>, log: LogEpoch) -> ChangeGuard {
         let mut state = locked(&self.state);
         state.running += 1;
         if state.running == 1 {
@@ -56,7 +57,7 @@ impl ChangeMarks {
         ChangeGuard { marks: Arc::clone(self), log, abandoned: false }
     }
 
-    fn end(&self, log: LogNumber) {
+    fn end(&self, log: LogEpoch) {
         let mut state = locked(&self.state);
         state.running = state.running.saturating_sub(1);
         if state.running == 0 {
@@ -64,7 +65,7 @@ impl ChangeMarks {
         }
     }
 
-    fn advance(&self, state: &mut MarkState, log: LogNumber) {
+    fn advance(&self, state: &mut MarkState, log: LogEpoch) {
         state.count += 1;
         let text = ChangeMark { count: state.count, log }.render();
         for lock in &self.locks {
@@ -81,9 +82,12 @@ pub(super) struct Courtesy {
     deaf: usize,
 }
 
-/// How long a reader is waited for: so many times so long.
-const MAX_WAITS: usize = 500;
+/// How long a reader is waited for, and a reader waits for the end of a commit: so many times so long.
+const MAX_WAITS: u32 = 500;
 const WAIT: Duration = Duration::from_micros(200);
+
+/// The longest that one attempt of a reader waits.
+pub(super) const MAX_WAIT: Duration = Duration::from_millis(100);
 
 /// How many times readers are ignored after one that could not be waited for.
 const DEAF_FOR: usize = 1000;
@@ -108,7 +112,7 @@ impl Courtesy {
 /// A commit that is being applied.
 pub(super) struct ChangeGuard {
     marks: Arc<ChangeMarks>,
-    log: LogNumber,
+    log: LogEpoch,
     abandoned: bool,
 }
 
@@ -192,7 +196,7 @@ impl LockMarks {
     pub(super) fn request_pause(&self, disk: &dyn Disk) -> Vec<Box<dyn PauseRequest>> {
         let marks = self.0.iter().filter_map(|(_, text)| ChangeMark::parse(text));
         let mut logs: Vec<LogNumber> =
-            marks.filter(|mark| mark.count > 0).map(|mark| mark.log).collect();
+            marks.filter(|mark| mark.count > 0).map(|mark| mark.log.number).collect();
         logs.sort();
         logs.dedup();
         // Without a pause it may take longer, and comes out the same.
@@ -249,19 +253,21 @@ fn concerns(file: &FilePath, name: &str, path: &FilePath) -> bool {
 struct ChangeMark {
     count: u64,
     /// The log that has the latest commit.
-    log: LogNumber,
+    log: LogEpoch,
 }
 
 impl ChangeMark {
     fn render(&self) -> String {
         // A fixed number of digits, so that it can be overwritten.
-        format!("{:016x} {:010}\n", self.count, self.log.0)
+        format!("{:016x} {:010} {:020}\n", self.count, self.log.number.0, self.log.epoch)
     }
 
     fn parse(text: &[u8]) -> Option<ChangeMark> {
         let mark = text.split(|byte| *byte == b'\n').nth(1)?;
-        let (count, log) = std::str::from_utf8(mark).ok()?.split_once(' ')?;
-        let count = u64::from_str_radix(count, 16).ok()?;
-        Some(ChangeMark { count, log: LogNumber(log.parse().ok()?) })
+        let mut words = std::str::from_utf8(mark).ok()?.split(' ');
+        let count = u64::from_str_radix(words.next()?, 16).ok()?;
+        let number = LogNumber(words.next()?.parse().ok()?);
+        let epoch = words.next()?.parse().ok()?;
+        Some(ChangeMark { count, log: LogEpoch { number, epoch } })
     }
 }

@@ -10,7 +10,7 @@ use super::apply::{Undo, append_to};
 use super::changes::ChangeGuard;
 use super::core::{Core, Outcome, Pending, Round};
 use super::group::locked;
-use super::log::LogNumber;
+use super::log::{Log, LogEpoch};
 use super::plan::{Aid, Planned};
 use super::record::{Op, Record};
 use crate::disk::{Disk, DiskFile, FileId};
@@ -52,7 +52,7 @@ pub(super) struct Errand {
     errands: Arc<Errands>,
     planned: Planned,
     index: u64,
-    log: Option<LogNumber>,
+    log: Option<LogEpoch>,
     change: Option<ChangeGuard>,
     /// For each operation, the file; none once the errand is over.
     files: Vec<OpenFile>,
@@ -145,7 +145,7 @@ impl Core {
             let files = self.open_files(&planned);
             locked(&self.errands.state).running += 1;
             let (disk, errands) = (Arc::clone(&self.disk), Arc::clone(&self.errands));
-            let (log, change) = (self.log.as_ref().map(|log| log.number), None);
+            let (log, change) = (self.log.as_ref().map(Log::present), None);
             let errand = Errand { disk, errands, planned, index, log, change, files };
             round.give_out(ticket, errand);
         }

@@ -271,6 +271,30 @@ fn stray_record(file: &dyn DiskFile) -> io::Result<bool> {
     Ok(decode(&bytes, u64::from_le_bytes(link)).is_some())
 }
 
+/// A log in one of its epochs. A process that takes over the log of another one begins a new epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LogEpoch {
+    pub(super) number: LogNumber,
+    pub(super) epoch: u64,
+}
+
+impl LogEpoch {
+    /// Whether the process that wrote in this epoch still has the log.
+    pub(super) fn has_owner(self, disk: &dyn Disk) -> Result<bool, StoreError> {
+        if !self.number.has_owner(disk)? {
+            return Ok(false);
+        }
+        let path = self.number.file();
+        match disk.open(&path, Access::Read).and_then(|file| epoch(&*file)) {
+            Ok(found) => Ok(found == self.epoch),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            // Another user's log, which cannot be read.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(true),
+            Err(error) => Err(StoreError::io("read", &path)(error)),
+        }
+    }
+}
+
 /// The log that this process writes.
 pub(super) struct Log {
     pub(super) number: LogNumber,
@@ -291,6 +315,11 @@ pub(super) struct Log {
 }
 
 impl Log {
+    /// The log in its present epoch.
+    pub(super) fn present(&self) -> LogEpoch {
+        LogEpoch { number: self.number, epoch: self.epoch }
+    }
+
     /// Whether a reader asks for a pause before more commits are applied.
     pub(super) fn is_pause_requested(&self) -> bool {
         self.file.is_pause_requested()

@@ -12,7 +12,7 @@ use super::changes::{ChangeGuard, ChangeMarks};
 use super::core::Core;
 use super::digest::contents;
 use super::fingerprint::Fingerprint;
-use super::log::LogNumber;
+use super::log::LogEpoch;
 use super::quarantine::set_aside;
 use super::record::{Held, NewContent, Op};
 use super::staged::StagedFile;
@@ -48,7 +48,7 @@ impl Planned {
     }
 
     /// Tells readers that it is being applied.
-    pub(super) fn begin_change(&self, log: LogNumber) -> Option<ChangeGuard> {
+    pub(super) fn begin_change(&self, log: LogEpoch) -> Option<ChangeGuard> {
         self.marks.as_ref().map(|marks| marks.begin(log))
     }
 

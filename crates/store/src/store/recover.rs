@@ -20,7 +20,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::StoreError;
-use super::apply::sweep;
+use super::apply::{remove_tree, sweep};
 use super::fingerprint::Fingerprint;
 use super::log::{LogNumber, own, scan, secure};
 use super::plan::replaced_mode;
@@ -115,7 +115,6 @@ pub(super) fn recover(
 ) -> Result<Recovered, StoreError> {
     // A record that only the page cache has must not be half applied when the power goes.
     secure(disk, number)?;
-    sweep(disk, &number.temp_prefix())?;
     let history = match read_log(disk, number)? {
         Ok(history) => history,
         Err(finding) => {
@@ -124,14 +123,18 @@ pub(super) fn recover(
             let len = file.stat().map_err(StoreError::io("look at", &path))?.len;
             set_aside(disk, &path, &*file, 0, len)?;
             set_staged_aside(disk, number)?;
+            sweep(disk, &number.temp_prefix())?;
             return Ok(Recovered { findings: vec![finding], ..Recovered::default() });
         }
     };
+    // The owner of a log never uses this name. An earlier recovery may have left something there that it removed.
+    let temp = own(&["tmp", &format!("{}0", number.temp_prefix())]);
+    drop(remove_tree(disk, &temp));
     let mut recovery = Recovery {
         disk,
         number,
         history: &history,
-        temp: own(&["tmp", &format!("{}0", number.temp_prefix())]),
+        temp,
         written: Vec::new(),
         dirs: BTreeSet::new(),
         findings: Vec::new(),
@@ -144,7 +147,10 @@ pub(super) fn recover(
     recovery.run(progress);
     let Recovery { findings, blocked, blocked_names, .. } = recovery;
     let mut settled = Vec::new();
-    if !blocked.is_empty() {
+    if blocked.is_empty() {
+        // Not before: what a commit has removed may have to come back.
+        sweep(disk, &number.temp_prefix())?;
+    } else {
         let free = history.names().filter(|name| !blocked_names.meets(name));
         settled.extend(free.cloned());
     }

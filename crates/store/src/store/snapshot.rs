@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::changes::LockMarks;
+use super::changes::{LockMarks, MAX_WAIT};
 use super::view::DiskView;
 use super::{FileStore, Store, StoreError, Writer};
 use crate::disk::{Access, Disk, DiskFile, Kind, Listing, Stat, read_range};
@@ -22,8 +22,8 @@ use everturn_json::names::FilePath;
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
 const MAX_PAUSE: Duration = Duration::from_millis(5);
 
-/// How often it is tried: for about two seconds.
-const MAX_TRIES: usize = 400;
+/// How long it is tried, as far as the pauses count.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// After so many attempts the writer is asked to make a pause.
 const ALONE: usize = 2;
@@ -172,16 +172,26 @@ pub(super) fn capture(store: &FileStore, paths: &[FilePath]) -> Result<Snapshot,
     let mut delay = FIRST_PAUSE;
     let mut busy = None;
     let mut moving = None;
-    for attempt in 0..MAX_TRIES {
-        if attempt > 0 {
-            thread::sleep(delay);
-            delay = (delay * 2).min(MAX_PAUSE);
-        }
-        match capture_once(store, paths, attempt >= ALONE)? {
+    let mut waited = Duration::ZERO;
+    for attempt in 0.. {
+        let asking = attempt >= ALONE;
+        match capture_once(store, paths, asking)? {
             Attempt::Taken(snapshot) => return Ok(snapshot),
             Attempt::Moving(snapshot) => moving = Some(snapshot),
-            Attempt::Applying(holder) => busy = holder.or(busy),
+            Attempt::Applying(holder) => {
+                if asking && holder.is_some() {
+                    // The attempt has waited for the end of the commit itself.
+                    waited += MAX_WAIT;
+                }
+                busy = holder.or(busy);
+            }
         }
+        if waited >= PATIENCE {
+            break;
+        }
+        thread::sleep(delay);
+        waited += delay;
+        delay = (delay * 2).min(MAX_PAUSE);
     }
     if let Some(snapshot) = moving {
         // Another program changes the files all the time, and has no commits to keep whole.

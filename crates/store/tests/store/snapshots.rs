@@ -242,7 +242,39 @@ fn a_writer_that_dies_in_the_middle_of_a_commit_does_not_keep_readers_out() {
             "point {point}, {acknowledged} acknowledged: {:#?}",
             readable(&files)
         );
+        // A process that writes something else takes the log over. The lock file of the dead one stays.
+        let other = FileStore::open(Arc::new(disk.process()), small_log()).unwrap();
+        let writer = other.lock_files(&[path("t")]).unwrap();
+        writer.commit(vec![append("t/log", "{}\n")], Durability::Synced).unwrap();
+        assert_eq!(readable(&look(&reader).unwrap()), readable(&files), "point {point}");
     }
+}
+
+#[test]
+fn a_reader_gives_up_beside_a_writer_that_does_not_end_its_commit() {
+    let disk = SimDisk::new();
+    let reader = FileStore::open_read_only(Arc::new(disk.process())).unwrap();
+    let given_up = Arc::new(Mutex::new(None));
+    let hook = {
+        let given_up = Arc::clone(&given_up);
+        move || {
+            let mut given_up = given_up.lock().unwrap();
+            if given_up.is_none() && reader.try_snapshot(&scope()).unwrap().is_none() {
+                *given_up = Some(reader.snapshot(&scope()).err());
+            }
+        }
+    };
+    let writing = HookedDisk::new(Arc::new(disk.process())).before_changes(hook);
+    let store = FileStore::open(Arc::new(writing), small_log()).unwrap();
+    let writer = store.lock_files(&scope()).unwrap();
+    for steps in batches() {
+        writer.commit(steps, Durability::Synced).unwrap();
+    }
+    let error = given_up.lock().unwrap().take().unwrap().unwrap();
+    assert!(
+        matches!(&error, StoreError::Busy { holder, .. } if holder.contains("pid 1")),
+        "{error}"
+    );
 }
 
 #[test]

@@ -29,7 +29,10 @@ impl Recovery<'_> {
 
     fn remove(&mut self, path: &FilePath, held: &Held, commit: usize) -> Result<(), StoreError> {
         self.dirs.extend(path.parent());
-        let Some(stat) = look(self.disk, path)? else { return Ok(()) };
+        let Some(stat) = look(self.disk, path)? else {
+            let in_doubt = self.in_doubt.contains(&commit);
+            return if in_doubt { self.bring_back(path, held) } else { Ok(()) };
+        };
         if !self.is_removed(path, stat, held)? {
             let message = "made again by another program after it was removed; it was kept";
             self.report(path, None, message.to_owned());
@@ -48,6 +51,31 @@ impl Recovery<'_> {
         }
         // On another mount, or in a lower layer of an overlay file system.
         remove_tree(self.disk, path).map_err(StoreError::io("remove", path))
+    }
+
+    /// Puts something that was removed back in its place, if it is still there under its temporary name.
+    fn bring_back(&mut self, path: &FilePath, held: &Held) -> Result<(), StoreError> {
+        let Held::Files(sums) = held else { return Ok(()) };
+        let dir = own(&["tmp"]);
+        if sums.is_empty() || look(self.disk, &dir)?.is_none() {
+            return Ok(());
+        }
+        let listing = self.disk.list(&dir).map_err(StoreError::io("list", &dir))?;
+        let prefix = self.number.temp_prefix();
+        for entry in listing.entries.iter().filter(|entry| entry.name.as_str().starts_with(&prefix))
+        {
+            let temp = dir.join(&entry.name);
+            let Some(stat) = look(self.disk, &temp)? else { continue };
+            if contents(self.disk, &temp, stat)? == *sums {
+                self.make_parents(path)?;
+                relocate(self.disk, &temp, path)?;
+                self.touch(path);
+                let message = "brought back: another program has changed a file of the same commit";
+                self.report(path, None, message.to_owned());
+                return Ok(());
+            }
+        }
+        Ok(())
     }
 
     /// Whether what stands at `path` is what was removed there, or a part of it.

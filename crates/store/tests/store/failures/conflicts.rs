@@ -59,7 +59,7 @@ fn save(disk: &SimDisk, file: &str, content: &[u8]) {
 #[test]
 fn nothing_is_removed_by_a_commit_whose_document_another_program_has_changed() {
     for options in both() {
-        for applied in 0..=2 {
+        for applied in 0..=3 {
             let disk = killed_after(applied, &options);
             save(&disk, "s/doc", b"the document, saved by another program");
             let store = open(&disk).unwrap();
