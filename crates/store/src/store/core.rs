@@ -90,7 +90,7 @@ pub(super) struct Core {
 pub(super) enum Answer {
     Done(Outcome),
     /// The batch is safe in the log, and whoever waits for it carries it out.
-    Errand(Errand),
+    Errand(Box<Errand>),
 }
 
 /// Who is told what became of a batch, by its place in the group.
@@ -118,7 +118,7 @@ impl<'a> Round<'a> {
 
     pub(super) fn give_out(&mut self, ticket: Option<usize>, errand: Errand) {
         if let Some(ticket) = ticket {
-            (self.tell)(ticket, Answer::Errand(errand));
+            (self.tell)(ticket, Answer::Errand(Box::new(errand)));
         }
     }
 }
