@@ -15,8 +15,7 @@
 //! for entry in game.entries(..)? {
 //!     println!("{}", entry?.text);
 //! }
-//! # Ok::<(), everturn::Error>(())
-//! # .map_err(Box::<dyn std::error::Error>::from)
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! A [`Root`] is a directory of sessions. A [`Session`] is one of them: `game::Game`, `campaign::CampaignSession`,

@@ -258,7 +258,7 @@ fn no_session_of_any_program_is_written_to_by_its_path_or_its_id() {
         ("opencode", "ses_lost", ".local/share/opencode/storage/message/ses_lost"),
         ("opencode", "", "export.json"),
         ("goose", "g1", ".local/share/goose/sessions/g1.jsonl"),
-        ("aider", "aider-2024", ".aider.chat.history.md"),
+        ("aider", "aider-20240501-102030", ".aider.chat.history.md"),
     ];
     for (layout, id, file) in sessions {
         let (path, by_id) = (home.join(file), format!("{layout}:{id}"));
