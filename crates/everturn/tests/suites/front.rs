@@ -140,7 +140,7 @@ fn the_other_formats_have_the_same_door() {
     assert_eq!(agent.entries(..).unwrap().next().unwrap().unwrap().text, "Fix the test.");
 
     let mut new = New::with_id("work");
-    new.fields = everturn::tree::Tree::parse(r#"{"project": "/work/place"}"#).unwrap();
+    new.fields = everturn::tree::Tree::parse(r#"{"project": "/srv/site"}"#).unwrap();
     let mut agent = LinggenSession::create_with(&root, &new).unwrap();
     agent.append("Look around.").unwrap();
     assert_eq!(agent.entries(..).unwrap().next().unwrap().unwrap().text, "Look around.");
