@@ -1,5 +1,8 @@
-//! Commands that read a session while another process writes to it as fast as it can.
+//! Commands that read a session while another process writes to it as fast as it can, and a reader that knows nothing
+//! but what `docs/format.md` says about reading.
+#![expect(clippy::disallowed_methods, reason = "the other reader is not ours")]
 
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
@@ -255,4 +258,47 @@ fn a_session_that_is_paused_and_resumed_is_in_every_list() {
         }
         stop.store(true, Ordering::Relaxed);
     });
+}
+
+/// The second line of a lock file: its counter, and the whole line.
+fn counter(lock: &Path) -> Option<(u64, String)> {
+    let text = fs::read_to_string(lock).ok()?;
+    let line = text.lines().nth(1)?.to_owned();
+    let count = u64::from_str_radix(line.split(' ').next()?, 16).ok()?;
+    Some((count, line))
+}
+
+#[test]
+fn a_reader_that_follows_the_documented_steps_sees_whole_commits() {
+    const READS: usize = 2000;
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    let line = |turn: usize| {
+        let append = |file: &str| json!({"append": {"file": file, "lines": [{"turn": turn}]}});
+        let text = turn.to_string();
+        let state = json!({"replace": {"file": "one/state.json", "text": text}});
+        json!({"steps": [append("one/turns.jsonl"), append("one/deltas.jsonl"), state]})
+    };
+    let commit = Format { name: "", document: "", append: &["commit", "one"], line };
+    let writing = Writing::start(root, &commit);
+    writing.wait_for(5);
+    let lock = root.join(".everturn/locks/one.lock");
+    let read = |file: &str| fs::read_to_string(root.join("one").join(file)).unwrap();
+    let (mut whole, mut refused) = (0, 0);
+    while whole < READS {
+        let before = counter(&lock).unwrap();
+        let acknowledged = writing.acknowledged();
+        let (turns, deltas, state) =
+            (read("turns.jsonl"), read("deltas.jsonl"), read("state.json"));
+        if before.0 % 2 == 1 || counter(&lock).unwrap() != before {
+            refused += 1;
+            continue;
+        }
+        assert_eq!(turns, deltas);
+        assert_eq!(turns.lines().count().to_string(), state);
+        assert!(turns.lines().count() >= acknowledged);
+        whole += 1;
+    }
+    println!("{whole} reads of whole commits, {refused} that met a commit");
+    writing.end();
 }

@@ -87,7 +87,7 @@ const MAX_WAITS: u32 = 500;
 const WAIT: Duration = Duration::from_micros(200);
 
 /// The longest that one attempt of a reader waits.
-pub(super) const MAX_WAIT: Duration = Duration::from_millis(100);
+pub(super) const MAX_WAIT: Duration = WAIT.saturating_mul(MAX_WAITS);
 
 /// How many times readers are ignored after one that could not be waited for.
 const DEAF_FOR: usize = 1000;
@@ -182,9 +182,10 @@ impl LockMarks {
     /// Whether one of the locks is of a living process that has committed something.
     pub(super) fn any_alive(&self, disk: &dyn Disk) -> Result<bool, StoreError> {
         for (_, text) in &self.0 {
+            // Whatever epoch the log has reached: a writer that has just started a new one is alive, too.
             if let Some(mark) = ChangeMark::parse(text)
                 && mark.count > 0
-                && mark.log.has_owner(disk)?
+                && mark.log.number.has_owner(disk)?
             {
                 return Ok(true);
             }
