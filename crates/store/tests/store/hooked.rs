@@ -1,11 +1,12 @@
 //! A disk on which something happens before an operation of one process.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use everturn_json::names::FilePath;
 use everturn_store::disk::{
-    Access, Appended, Disk, DiskFile, DiskLock, Flush, Listing, Mode, Sharing, Stat,
+    Access, Appended, Disk, DiskFile, DiskLock, Flush, Listing, Mode, PauseRequest, Sharing, Stat,
 };
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,12 +32,15 @@ fn once(ahead: u64, happens: impl FnOnce() + Send + 'static) -> Box<dyn FnMut(Op
     })
 }
 
-/// Another disk, with a hook that is called before its operations.
+/// Another disk, with a hook that is called before its operations. A writer on it learns that a reader asks for a pause only
+/// with [`HookedDisk::with_pauses`].
 pub(crate) struct HookedDisk {
     disk: Arc<dyn Disk>,
     hook: Hook,
     /// Whether it is called for open files, too.
     on_files: bool,
+    /// Whether the writer was told to make a pause when it last asked.
+    pausing: Option<Arc<AtomicBool>>,
 }
 
 /// Calls the hook, which may panic.
@@ -46,7 +50,7 @@ fn call(hook: &Hook, operation: Operation) {
 
 impl HookedDisk {
     pub(crate) fn new(disk: Arc<dyn Disk>) -> HookedDisk {
-        HookedDisk { disk, hook: hook(|_| {}), on_files: true }
+        HookedDisk { disk, hook: hook(|_| {}), on_files: true, pausing: None }
     }
 
     /// Without what is done to open files.
@@ -67,6 +71,21 @@ impl HookedDisk {
             }
         };
         HookedDisk { hook: hook(on_change), ..self }
+    }
+
+    /// Lets a writer see that a reader asks for a pause, and notes whether it does.
+    pub(crate) fn with_pauses(self, pausing: &Arc<AtomicBool>) -> HookedDisk {
+        HookedDisk { pausing: Some(Arc::clone(pausing)), ..self }
+    }
+
+    /// Calls `happens` before each operation that only reads.
+    pub(crate) fn before_reads(self, mut happens: impl FnMut() + Send + 'static) -> HookedDisk {
+        let on_read = move |operation| {
+            if operation == Operation::Read {
+                happens();
+            }
+        };
+        HookedDisk { hook: hook(on_read), ..self }
     }
 
     /// Calls `happens` once, before the operation with this number.
@@ -93,7 +112,8 @@ impl HookedDisk {
         if !self.on_files {
             return file;
         }
-        Box::new(HookedFile { file, hook: Arc::clone(&self.hook) })
+        let (hook, pausing) = (Arc::clone(&self.hook), self.pausing.clone());
+        Box::new(HookedFile { file, hook, pausing })
     }
 }
 
@@ -141,11 +161,16 @@ impl Disk for HookedDisk {
     fn is_locked(&self, path: &FilePath) -> io::Result<bool> {
         self.reading().is_locked(path)
     }
+
+    fn request_pause(&self, file: &FilePath) -> io::Result<Option<Box<dyn PauseRequest>>> {
+        self.reading().request_pause(file)
+    }
 }
 
 struct HookedFile {
     file: Box<dyn DiskFile>,
     hook: Hook,
+    pausing: Option<Arc<AtomicBool>>,
 }
 
 impl HookedFile {
@@ -187,5 +212,12 @@ impl DiskFile for HookedFile {
 
     fn sync(&self, why: Flush) -> io::Result<()> {
         self.changing().sync(why)
+    }
+
+    fn is_pause_requested(&self) -> bool {
+        let Some(pausing) = &self.pausing else { return false };
+        let is_requested = self.file.is_pause_requested();
+        pausing.store(is_requested, Ordering::Relaxed);
+        is_requested
     }
 }

@@ -1,6 +1,6 @@
 //! Readers beside a writer that is at work: a snapshot shows the files as one commit left them.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -317,4 +317,55 @@ fn readers_get_their_turn_beside_a_writer_that_never_rests() {
         }
         stop.store(true, Ordering::Relaxed);
     });
+}
+
+/// Reads beside a writer that commits without any gap: every few operations, the reader waits until a commit has come
+/// in between, or the writer makes a pause, which it does only if it honours what readers ask for.
+fn read_slowly_beside_a_writer(honours_pauses: bool) -> Result<(), StoreError> {
+    const STEPS: usize = 10;
+    let place = tempfile::tempdir().unwrap();
+    let disk = || HookedDisk::new(Arc::new(RealDisk::open(place.path()).unwrap()));
+    let pausing = Arc::new(AtomicBool::new(false));
+    let writing = if honours_pauses { disk().with_pauses(&pausing) } else { disk() };
+    let store = FileStore::open(Arc::new(writing), Options::new(holder())).unwrap();
+    let writer = store.lock_files(&scope()).unwrap();
+    let (stop, commits) = (AtomicBool::new(false), Arc::new(AtomicUsize::new(0)));
+    let commit = || {
+        let line = format!("{{\"turn\":{}}}\n", commits.load(Ordering::Relaxed));
+        let steps = vec![append("s/turns.jsonl", &line), replace("s/state.json", &line)];
+        writer.commit(steps, Durability::Written).unwrap();
+        // What is only written is applied when it is read.
+        assert!(store.stat(&path("s/state.json")).unwrap().is_some());
+        commits.fetch_add(1, Ordering::Relaxed);
+    };
+    commit();
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                commit();
+            }
+        });
+        let (seen, mut step) = (Arc::clone(&commits), 0);
+        let wait = move || {
+            step += 1;
+            let before = seen.load(Ordering::Relaxed);
+            while step % STEPS == 0
+                && seen.load(Ordering::Relaxed) == before
+                && !pausing.load(Ordering::Relaxed)
+            {
+                thread::yield_now();
+            }
+        };
+        let reader = FileStore::open_read_only(Arc::new(disk().before_reads(wait)));
+        let read = reader.and_then(|reader| reader.snapshot(&scope()).map(drop));
+        stop.store(true, Ordering::Relaxed);
+        read
+    })
+}
+
+#[test]
+fn a_slow_reader_starves_beside_a_writer_that_makes_no_pause_when_asked() {
+    read_slowly_beside_a_writer(true).unwrap();
+    let starved = read_slowly_beside_a_writer(false);
+    assert!(matches!(starved, Err(StoreError::Busy { .. })), "{starved:?}");
 }
