@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::Parser;
 use clap::error::ErrorKind;
 use everturn::disk::RealDisk;
+use everturn::store::ran_out_of_files;
 
 use crate::args::{self, Arguments};
 use crate::commands::Context;
@@ -12,7 +13,7 @@ use crate::completing;
 use crate::error::{Error, Stop};
 use crate::exit::Exit;
 use crate::output::{self, Output};
-use crate::overview;
+use crate::{overview, recovered};
 
 /// How many files may be open at once, if the system allows as many.
 const OPEN_FILES: u64 = 8192;
@@ -28,7 +29,11 @@ pub(crate) fn run(words: &[OsString]) -> Exit {
         Err(error) => return report(&error),
     }
     match Arguments::try_parse_from(words) {
-        Ok(arguments) => finish(execute(arguments)),
+        Ok(arguments) => {
+            let result = execute(arguments);
+            recovered::report();
+            finish(unless_out_of_files(result))
+        }
         Err(answer) => {
             let exit = finish(print_answer(&answer));
             if answer.kind() == ErrorKind::UnknownArgument
@@ -69,6 +74,19 @@ fn print_answer(answer: &clap::Error) -> Result<Exit, Stop> {
     }
     printed.map_err(output::stdout_failed)?;
     Ok(Exit::Fine)
+}
+
+/// What failed because too many files were open is no damage, whatever it looked like on the way.
+fn unless_out_of_files(result: Result<Exit, Stop>) -> Result<Exit, Stop> {
+    if !ran_out_of_files() {
+        return result;
+    }
+    let out_of_files = Error::new(Exit::Request, "too many open files: raise ulimit -n");
+    match result {
+        Ok(Exit::Fine) | Err(Stop::ReaderGone) => result,
+        Ok(_) => Err(out_of_files.into()),
+        Err(Stop::Failed(error)) => Err(out_of_files.caused_by(error.to_string()).into()),
+    }
 }
 
 fn finish(result: Result<Exit, Stop>) -> Exit {

@@ -44,7 +44,6 @@ impl Context {
     pub(crate) fn edit_campaign(&self, name: &str) -> Result<(Found, CampaignWriter), Error> {
         let found = self.find_to_write(name)?;
         let campaign = open(&found)?;
-        found.root.mention_repairs();
         Ok((found, campaign))
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use everturn::layout;
 use everturn_catalog::{Catalog, CatalogError, Detail, Forgotten, Session, Sessions, Source};
 use jiff::Timestamp;
 
@@ -12,7 +13,7 @@ use crate::commands::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::sessions::{Access, Root};
+use crate::sessions::{Access, Root, quarantine_line};
 use crate::{homes, settings, sources};
 
 /// The directory of the catalog below that of everything that can be made again.
@@ -109,6 +110,13 @@ impl Collection {
     pub(crate) fn shown(&self, session: &Session) -> String {
         let root = self.roots.get(session.source);
         root.map(|(_, root)| root.shown(&session.summary.place.path)).unwrap_or_default()
+    }
+
+    /// One line about what is in the quarantine of a session, if there is something.
+    pub(crate) fn quarantine_line(&self, session: &Session) -> Option<String> {
+        let (_, root) = self.roots.get(session.source)?;
+        let layout = layout::find(session.summary.layout)?;
+        quarantine_line(&root.store(), layout, &session.summary.place)
     }
 
     /// The name of a source and where it is.

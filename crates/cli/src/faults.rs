@@ -10,7 +10,7 @@ use everturn::store::{FileStore, Options, StoreError};
 
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::settings;
+use crate::{recovered, settings};
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Error {
@@ -79,6 +79,8 @@ pub(crate) fn open_store(root: &Path) -> Result<FileStore, Error> {
             .caused_by(cause)
     };
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::create(root).map_err(failed)?);
-    let opened = FileStore::open(disk, Options::new(settings::holder()));
+    let findings = recovered::findings();
+    let options = Options { findings, ..Options::new(settings::holder()) };
+    let opened = FileStore::open(disk, options);
     opened.map_err(|error| Error::from(error).at(&root.display().to_string()))
 }

@@ -71,7 +71,6 @@ impl Context {
     pub(crate) fn linggen_to_write(&mut self) -> Result<Root, Error> {
         self.layout = Some("linggen".to_owned());
         let root = Root::create(&self.root_dir()?)?;
-        root.mention_repairs();
         Ok(root)
     }
 }

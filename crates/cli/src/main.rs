@@ -26,6 +26,7 @@ mod overview;
 mod panics;
 mod play;
 mod progress;
+mod recovered;
 mod replay;
 mod sessions;
 mod settings;

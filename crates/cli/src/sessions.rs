@@ -9,16 +9,17 @@ use std::time::{Duration, Instant};
 
 use everturn::disk::RealDisk;
 use everturn::finding::{Code, Finding};
-use everturn::layout::{self, Editor, Layout, LayoutError, Reader};
+use everturn::layout::{self, Editor, Layout, LayoutError, Reader, chain};
 use everturn::names::FilePath;
-use everturn::store::{FileStore, Options, Store, StoreError};
+use everturn::quarantine;
+use everturn::store::{FileStore, Options, Store, StoreError, quarantine_dir, ran_out_of_files};
 use everturn::view::{Mark, Place};
 
 use crate::commands::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::output::Output;
-use crate::{faults, homes, progress, settings};
+use crate::output::{Output, counted};
+use crate::{faults, homes, progress, recovered, settings};
 
 pub(crate) use lookup::{Candidate, Chosen};
 
@@ -51,7 +52,7 @@ pub(crate) struct Found {
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(16));
 
 /// How often a session is looked for again that was moved before it could be opened.
-const MOVE_TRIES: usize = 10;
+pub(crate) const MOVE_TRIES: usize = 10;
 
 /// Tries something again while another process is at work there, for so long.
 pub(crate) fn patiently<T, E: MaybeBusy>(
@@ -90,8 +91,40 @@ impl MaybeBusy for LayoutError {
 
 /// Tells people what was noticed.
 pub(crate) fn report(findings: &[Finding]) {
-    for finding in findings {
+    let is_certain = |finding: &&Finding| {
+        // What looks like damage may be a file that could not be opened, which is said at the end.
+        !ran_out_of_files() || finding.code == Code::Unreadable
+    };
+    for finding in findings.iter().filter(is_certain) {
         Output::status(&finding.to_string());
+    }
+}
+
+/// One line about what is in the quarantine of a session, if there is something that could be missed.
+pub(crate) fn quarantine_line(
+    store: &Arc<dyn Store>,
+    layout: &dyn Layout,
+    place: &Place,
+) -> Option<String> {
+    let count = || -> Result<u64, LayoutError> {
+        // Most roots have no quarantine, and then nothing else is looked at.
+        if layout.is_foreign() || store.stat(&quarantine_dir())?.is_none() {
+            return Ok(0);
+        }
+        let mut count = 0;
+        for kept in layout.belongings(store, place)?.quarantined(store)? {
+            count += u64::from(quarantine::piece(store, kept)?.is_some_and(|one| one.has_records));
+        }
+        Ok(count)
+    };
+    let id = &place.id;
+    match count() {
+        Ok(0) => None,
+        Ok(count) => {
+            let pieces = counted(count, "content", "contents");
+            Some(format!("{id}: {pieces} in the quarantine, not shown; see: everturn check {id}"))
+        }
+        Err(error) => Some(format!("{id}: the quarantine cannot be read: {}", chain(&error))),
     }
 }
 
@@ -149,7 +182,9 @@ impl Root {
         let files = match access {
             Access::Read => FileStore::open_read_only_with(disk, progress)?,
             Access::Write => {
-                FileStore::open(disk, Options { progress, ..Options::new(settings::holder()) })?
+                let findings = recovered::findings();
+                let options = Options::new(settings::holder());
+                FileStore::open(disk, Options { progress, findings, ..options })?
             }
         };
         recovery.finish();
@@ -171,11 +206,6 @@ impl Root {
         self.path.join(path.as_str()).to_string_lossy().into_owned()
     }
 
-    /// Says what had to be mended after a crash, which is known once a writer has its lock.
-    pub(crate) fn mention_repairs(&self) {
-        report(&self.files.take_findings());
-    }
-
     /// Closes a root that was open for writing.
     pub(crate) fn close(self) -> Result<(), Error> {
         Ok(self.files.checkpoint()?)
@@ -190,6 +220,14 @@ impl Found {
         }
         let root = Root::open(&self.root.path, access)?;
         Ok(Found { root, ..self })
+    }
+
+    /// Says in one line that something of the session is in the quarantine, or will be when the root is recovered.
+    fn mention_quarantine(&self) {
+        let line = quarantine_line(&self.root.store(), self.layout, &self.place);
+        if let Some(line) = line {
+            Output::status(&line);
+        }
     }
 
     /// Something that went wrong with the session, with the next command where data are damaged.
@@ -239,6 +277,7 @@ impl Context {
             match found.layout.open(&store, &found.place) {
                 Ok(reader) => {
                     report(&reader.findings());
+                    found.mention_quarantine();
                     return Ok((found, reader));
                 }
                 // Another process has paused or resumed it, so that it is somewhere else now.
@@ -289,7 +328,6 @@ impl Context {
         let found = self.find(name, Access::Write)?;
         let editor = patiently(wait, || found.layout.edit(&found.root.store(), &found.place));
         let editor = editor.map_err(|error| found.failed(error))?;
-        found.root.mention_repairs();
         report(&editor.findings());
         Ok((found, editor))
     }

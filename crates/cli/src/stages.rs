@@ -27,7 +27,6 @@ pub(crate) fn move_on(context: &mut Context, name: &str, stage: Stage) -> Result
         found.layout.stage(&store, &found.place, stage, settings::now(), progress)
     });
     let staged = staged.map_err(|error| found.failed(error))?;
-    found.root.mention_repairs();
     let path = found.root.shown(&staged.place.path);
     if context.json {
         let mut answer = Object::new().text("session", &staged.place.id).text("path", &path);

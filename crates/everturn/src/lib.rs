@@ -33,7 +33,7 @@
 //! - `everturn-store`: [`disk`], [`store`], [`overlay`]; `everturn-archive`: [`archive`].
 //! - `everturn-settings`: [`home`], [`config`]; `everturn-secrets`: [`secrets`], [`scan`].
 //! - `everturn-prompt`: `tokens`, `lorebook`, `card`, `context`, `markup`, with the feature `prompt` or `chat`.
-//! - `everturn-session`: [`view`], [`layout`], [`watch`], [`repairs`], [`belongings`].
+//! - `everturn-session`: [`view`], [`layout`], [`watch`], [`repairs`], [`belongings`], [`quarantine`].
 //! - The formats: `game`, `campaign`, `codelia` and `linggen` (feature `agents`), `chatlog` and `chatlog_import` (feature
 //!   `chat`), and the sessions of other programs (feature `external`), which are in [`layout::FOREIGN`].
 //! - `everturn-maintenance`: [`check`](mod@check), [`seal`], [`sweep`], [`scrub`], [`retention`], and `convert`, which
@@ -57,7 +57,7 @@ pub use everturn_archive as archive;
 pub use everturn_json::{finding, json, lines, names};
 pub use everturn_maintenance::{check, retention, scrub, seal, sweep};
 pub use everturn_secrets::{scan, secrets};
-pub use everturn_session::{belongings, repairs, view, watch};
+pub use everturn_session::{belongings, quarantine, repairs, view, watch};
 pub use everturn_settings::{config, home};
 pub use everturn_store as store;
 pub use everturn_store::{disk, overlay};

@@ -74,8 +74,10 @@ codes! {
     CannotReplay = "cannot-replay",
     /// A write-ahead log that cannot be read.
     BadLog = "bad-log",
-    /// Bytes that were moved to the quarantine before an append.
+    /// Bytes that are no record and were moved to the quarantine.
     SetAside = "set-aside",
+    /// Whole records or a document that left a file and are kept in the quarantine.
+    Quarantined = "quarantined",
     /// A record that its file should not have: fields are missing or make no sense.
     BadRecord = "bad-record",
     /// The metadata of a session are missing or cannot be used.
@@ -199,7 +201,8 @@ impl Code {
     #[must_use]
     pub fn severity(self) -> Severity {
         match self {
-            Code::NoMetadata
+            Code::SetAside
+            | Code::NoMetadata
             | Code::UnknownFile
             | Code::SupersededTurn
             | Code::RestartedTurns

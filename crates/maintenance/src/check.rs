@@ -11,6 +11,7 @@ use std::io;
 use std::sync::Arc;
 
 mod large;
+mod quarantine;
 
 #[cfg(feature = "campaign")]
 use everturn_campaign as campaign;
@@ -30,7 +31,9 @@ use everturn_json::names::SessionId;
 #[cfg(feature = "agents")]
 use everturn_linggen as linggen;
 use everturn_store::disk::{Disk, Kind, Listing};
-use everturn_store::{FileStore, OWN_DIR, Store, StoreError, StoreSource, snapshot};
+use everturn_store::{
+    FileStore, OWN_DIR, Store, StoreError, StoreSource, is_unfinished_copy, snapshot,
+};
 use everturn_value::document::Document;
 
 pub use everturn_session::watch::{Checked, Watch};
@@ -47,9 +50,10 @@ pub fn check(
     let Some(stat) = stat else { return Err(StoreError::Missing { path: start.clone() }) };
     let files = FileStore::open_read_only(Arc::clone(disk))?;
     // With the commits that only the logs of dead processes have.
-    let disk = files.read_disk()?;
+    let (plain, disk) = (disk, files.read_disk()?);
     let recovery = files.take_findings();
     let store: Arc<dyn Store> = Arc::new(files);
+    let kept = quarantine::findings(&store, &**plain, start, recovery)?;
     let mut checker = Checker {
         disk: &*disk,
         store,
@@ -60,7 +64,7 @@ pub fn check(
         moved: false,
         done: HashSet::new(),
     };
-    recovery.into_iter().for_each(|finding| checker.report(finding));
+    kept.into_iter().for_each(|finding| checker.report(finding));
     for _ in 0..MAX_TRIES {
         checker.moved = false;
         match stat.kind {
@@ -142,8 +146,9 @@ impl Checker<'_> {
         if self.done.contains(dir) {
             return;
         }
-        let listing = match self.disk.list(dir) {
+        let listing = match self.disk.list(dir).map_err(StoreError::io("list", dir)) {
             Ok(listing) => listing,
+            Err(StoreError::Io { source, .. }) => return self.unreadable(dir, &source),
             Err(error) => return self.unreadable(dir, &error),
         };
         let moved_before = std::mem::take(&mut self.moved);
@@ -164,7 +169,8 @@ impl Checker<'_> {
                 format!("holds {name:?}, which is left alone: {reason}"),
             );
         }
-        for entry in listing.entries {
+        let entries = listing.entries.into_iter();
+        for entry in entries.filter(|entry| !is_unfinished_copy(&entry.name)) {
             let path = dir.join(&entry.name);
             match entry.kind {
                 // What a link leads to is looked at where it is.
@@ -322,7 +328,10 @@ impl Checker<'_> {
                 if let Some(findings) = game::check_archive(&self.store, path) {
                     self.watch.file(path);
                     self.checked.files += 1;
-                    findings.into_iter().for_each(|finding| self.report(finding));
+                    // Of one that was unpacked meanwhile nothing is true.
+                    if !self.is_gone(path) {
+                        findings.into_iter().for_each(|finding| self.report(finding));
+                    }
                 }
                 return;
             }

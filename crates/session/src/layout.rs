@@ -5,6 +5,7 @@
 //! registry of `everturn-maintenance`.
 
 mod error;
+mod settled;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use everturn_value::tree::Tree;
 
 pub use error::LayoutError;
 pub use error::chain;
+pub use settled::list_settled;
 
 /// How often a list is made again because sessions were moved meanwhile.
 pub const MAX_LIST_TRIES: usize = 10;

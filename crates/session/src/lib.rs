@@ -7,7 +7,8 @@
 //! - [`layout`]: the traits of a format, and one error.
 //! - [`watch`]: what a check reports while it is running.
 //! - [`repairs`]: changes of sessions that keep every original, and can be taken back.
-//! - [`trash`], [`belongings`], [`marks`]: the trash, all files of a session, marks of turns.
+//! - [`trash`], [`belongings`], [`marks`], [`quarantine`]: the trash, all files of a session, marks of turns, what left
+//!   files.
 //! - [`staging`], [`shelf`], [`shelved`]: directories that are built unseen, archives, sessions in archives opened in
 //!   memory.
 //!
@@ -26,6 +27,8 @@ pub mod trash;
 pub mod belongings;
 
 pub mod marks;
+
+pub mod quarantine;
 
 pub mod staging;
 

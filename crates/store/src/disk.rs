@@ -356,6 +356,12 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
+/// Whether an error says that this process, or all of them together, have too many files open.
+pub(crate) fn is_out_of_files(error: &io::Error) -> bool {
+    let code = error.raw_os_error().map(rustix::io::Errno::from_raw_os_error);
+    matches!(code, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))
+}
+
 /// Reads from `offset` until `buf` is full or the file ends; returns how much was read.
 pub fn read_full(file: &dyn DiskFile, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
     let mut done = 0;

@@ -42,7 +42,7 @@ pub mod overlay;
 pub use everturn_json::{finding, names};
 pub use store::{
     At, Durability, Expect, FileStore, FileWriter, Fingerprint, Holder, MemoryStore, OWN_DIR,
-    Options, Receipt, RecoveryProgress, Secrecy, Step, Store, StoreError, StoreSource, Writer,
-    audit_dir, pins_dir, quarantine_dir, read_consistently, read_if_there, seals_dir, snapshot,
-    staging_dir, trash_dir,
+    Options, Receipt, RecoveryFindings, RecoveryProgress, Secrecy, Step, Store, StoreError,
+    StoreSource, Writer, audit_dir, is_unfinished_copy, pins_dir, quarantine_dir, ran_out_of_files,
+    read_consistently, read_if_there, seals_dir, snapshot, staging_dir, trash_dir,
 };

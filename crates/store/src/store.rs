@@ -20,6 +20,7 @@ mod errand;
 mod error;
 mod existing;
 mod file;
+mod findings;
 mod fingerprint;
 mod group;
 mod holder;
@@ -42,12 +43,14 @@ mod staged;
 mod tracked;
 mod view;
 
-pub use error::StoreError;
+pub use error::{StoreError, ran_out_of_files};
 pub use file::{FileStore, FileWriter, Options};
+pub use findings::RecoveryFindings;
 pub use fingerprint::Fingerprint;
 pub use locks::Holder;
 pub use memory::MemoryStore;
 pub use recover::RecoveryProgress;
+pub use relocate::is_unfinished_copy;
 pub use source::StoreSource;
 
 /// Everturn's own directory below the root: logs, locks, quarantine. Not part of anybody's data.

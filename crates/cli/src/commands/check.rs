@@ -9,7 +9,7 @@ use everturn::disk::{Disk, RealDisk};
 use everturn::finding::{Code, Finding, Severity};
 use everturn::game::Status;
 use everturn::names::FilePath;
-use everturn::store::OWN_DIR;
+use everturn::store::{OWN_DIR, ran_out_of_files};
 use serde_json::json;
 
 use super::Context;
@@ -18,6 +18,7 @@ use crate::exit::Exit;
 use crate::homes;
 use crate::output::{Output, counted};
 use crate::progress::Progress;
+use crate::sessions::MOVE_TRIES;
 use crate::settings;
 
 /// Find damage in JSON and JSONL files, whatever program wrote them
@@ -37,6 +38,9 @@ pub(crate) struct Args {
     /// root
     path: Option<PathBuf>,
 }
+
+/// How many findings of a session are held back until it is certain that it was not moved meanwhile.
+const MAX_HELD: usize = 10_000;
 
 /// Where the path lies: the root that Everturn keeps it in, if there is one, and the way from there.
 struct Place {
@@ -60,11 +64,16 @@ fn locate(path: &Path) -> Result<Place, Error> {
     Ok(Place { disk, start, shown: path.to_owned() })
 }
 
-/// The place of a session that is named; what is neither a path nor a session is told as a path.
-fn named(path: &Path, context: &mut Context) -> Result<Place, Error> {
+/// The place of a session that is named; what is neither a path nor a session is told as a path. `None` if the session
+/// was moved before it could be looked at.
+fn named(path: &Path, context: &mut Context) -> Result<Option<Place>, Error> {
     let name = path.to_string_lossy();
-    let Ok(found) = context.find_to_read(&name) else { return locate(path) };
-    locate(&found.root.path.join(found.place.path.as_str()))
+    let Ok(found) = context.find_to_read(&name) else { return locate(path).map(Some) };
+    let place = found.root.path.join(found.place.path.as_str());
+    match locate(&place) {
+        Err(_) if !place.exists() => Ok(None),
+        located => located.map(Some),
+    }
 }
 
 /// The directory above `sessions` of a game session, or above `campaigns` of a campaign, so that its own name
@@ -87,6 +96,9 @@ struct Printer<'a> {
     progress: Progress,
     /// What was found so far.
     codes: BTreeSet<Code>,
+    /// Findings that are printed when it is certain that the session was not moved meanwhile; `None` if they are
+    /// printed at once.
+    held: Option<Vec<Finding>>,
     /// Why nothing more can be printed.
     stopped: Option<Stop>,
 }
@@ -127,20 +139,42 @@ impl Printer<'_> {
     }
 }
 
-impl Watch for Printer<'_> {
-    fn finding(&mut self, finding: Finding) {
-        if self.stopped.is_some() {
+impl Printer<'_> {
+    /// Prints what was held back, and from now on everything at once.
+    fn let_go(&mut self) {
+        for finding in self.held.take().unwrap_or_default() {
+            self.show(&finding);
+        }
+    }
+
+    fn show(&mut self, finding: &Finding) {
+        // What looks like damage may be a file that could not be opened, which is said at the end.
+        if self.stopped.is_some() || ran_out_of_files() {
             return;
         }
         self.codes.insert(finding.code);
         let progress = self.progress.clone();
         let printed = if progress.is_shown() {
             // What takes the place of the line must not stay in a buffer until the line is back.
-            progress.aside(|| self.print(&finding).and_then(|()| self.out.flush()))
+            progress.aside(|| self.print(finding).and_then(|()| self.out.flush()))
         } else {
-            self.print(&finding)
+            self.print(finding)
         };
         self.stopped = printed.err();
+    }
+}
+
+impl Watch for Printer<'_> {
+    fn finding(&mut self, finding: Finding) {
+        match &mut self.held {
+            Some(held) => {
+                held.push(finding);
+                if held.len() >= MAX_HELD {
+                    self.let_go();
+                }
+            }
+            None => self.show(&finding),
+        }
     }
 
     fn file(&mut self, file: &FilePath) {
@@ -171,28 +205,79 @@ fn summary(checked: Checked) -> String {
     format!("{}, {}: {outcome}", count(files, "file"), count(records, "record"))
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
-    let Place { disk, start, shown } = match &args.path {
-        None => locate(&homes::root(context.root.as_deref(), None)?)?,
-        Some(path) if path.exists() => locate(path)?,
-        Some(path) => named(path, context)?,
-    };
-    for weak in disk.weak_mounts(&settings::mount_table()) {
-        Output::status(&format!("warning: {weak}"));
-    }
+/// Checks one place. `None` if a session that was found by its name was moved meanwhile, and nothing was printed.
+fn check_at(
+    place: Place,
+    by_name: bool,
+    context: &mut Context,
+) -> Result<Option<(Checked, BTreeSet<Code>)>, Stop> {
+    let Place { disk, start, shown } = place;
     let disk: Arc<dyn Disk> = disk;
-    let progress = Progress::new("checking");
-    let json = context.json;
-    let out = &mut context.out;
-    let codes = BTreeSet::new();
-    let mut printer =
-        Printer { out, json, start: start.clone(), shown, progress, codes, stopped: None };
-    let checked = check(&disk, &start, &mut printer).map_err(Error::from)?;
+    let mut printer = Printer {
+        out: &mut context.out,
+        json: context.json,
+        start: start.clone(),
+        shown,
+        progress: Progress::new("checking"),
+        codes: BTreeSet::new(),
+        held: by_name.then(Vec::new),
+        stopped: None,
+    };
+    let checked = check(&disk, &start, &mut printer);
+    if printer.held.is_some() && disk.stat(&start).is_ok_and(|stat| stat.is_none()) {
+        printer.progress.finish();
+        return Ok(None);
+    }
+    let checked = checked.map_err(Error::from)?;
+    printer.let_go();
     if let Some(stop) = printer.stopped {
         return Err(stop);
     }
     printer.progress.finish();
-    let codes = printer.codes;
+    if ran_out_of_files() {
+        let what = "the check is not complete";
+        return Err(Error::new(Exit::Request, what).into());
+    }
+    Ok(Some((checked, printer.codes)))
+}
+
+/// Checks the session that a name means, wherever it is by then.
+fn check_named(path: &Path, context: &mut Context) -> Result<(Checked, BTreeSet<Code>), Stop> {
+    for attempt in 0..MOVE_TRIES {
+        let Some(place) = named(path, context)? else { continue };
+        if attempt == 0 {
+            warn_of_weak_mounts(&place);
+        }
+        if let Some(checked) = check_at(place, true, context)? {
+            return Ok(checked);
+        }
+    }
+    let what = format!("{} is moved all the time", path.display());
+    Err(Error::new(Exit::Busy, what).hint("try again").into())
+}
+
+/// Says on which file systems of the root a commit may not survive a power cut.
+fn warn_of_weak_mounts(place: &Place) {
+    for weak in place.disk.weak_mounts(&settings::mount_table()) {
+        Output::status(&format!("warning: {weak}"));
+    }
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+    let place = match &args.path {
+        None => Some(locate(&homes::root(context.root.as_deref(), None)?)?),
+        Some(path) if path.exists() => Some(locate(path)?),
+        Some(_) => None,
+    };
+    let checked = match (place, &args.path) {
+        (Some(place), _) => {
+            warn_of_weak_mounts(&place);
+            check_at(place, false, context)?
+        }
+        (None, Some(path)) => Some(check_named(path, context)?),
+        (None, None) => None,
+    };
+    let Some((checked, codes)) = checked else { return Ok(Exit::Fine) };
     context.out.flush()?;
     if !context.json {
         Output::status(&summary(checked));

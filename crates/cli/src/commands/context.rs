@@ -140,7 +140,6 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         let done = writer.set(&["context_window"], window, settings::now());
         done.map_err(|error| failed(&found, error))?;
         writer.release().map_err(|error| failed(&found, error))?;
-        found.root.mention_repairs();
     }
     let selection = &chosen.selection;
     if context.json {

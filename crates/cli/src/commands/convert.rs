@@ -104,7 +104,6 @@ fn write(plan: &Plan, dest: &Path, found: &Found) -> Result<String, Error> {
         let error = failed(found, error);
         if is_of_store { error.at(&dest.display().to_string()) } else { error }
     })?;
-    root.mention_repairs();
     let shown = root.shown(&place.path);
     root.close()?;
     Ok(shown)

@@ -65,7 +65,6 @@ pub(super) fn revise(
     };
     let how = how(turn)?;
     let written = editor.revise(&how, settings::now()).map_err(|error| found.failed(error))?;
-    found.root.mention_repairs();
     answer(context, &found.place.id, &written, "id")?;
     if let (Revision::Delete { .. }, Some(name)) = (&how, &written.id) {
         let back = format!("edit {} --restore {name}", found.place.id);

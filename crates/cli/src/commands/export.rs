@@ -215,7 +215,6 @@ fn note(args: &Args, context: &Context, found: &Found, exported: &Exported) -> b
         let store = found.root.store();
         let done = found.layout.note_export(&store, &found.place, exported, settings::now());
         done.map_err(|error| found.failed(error))?;
-        found.root.mention_repairs();
         found.root.close()
     };
     match noted() {

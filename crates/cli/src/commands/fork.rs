@@ -57,7 +57,6 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         found.layout.fork(&store, &found.place, &how, settings::now(), progress)
     });
     let fork = fork.map_err(|error| found.failed(error))?;
-    found.root.mention_repairs();
     if context.json {
         let answer = Object::new()
             .text("session", &fork.place.id)

@@ -230,6 +230,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     collection.mention_notes();
     for session in &sessions {
         report(&session.summary.findings);
+        if let Some(line) = collection.quarantine_line(session) {
+            Output::status(&line);
+        }
     }
     report(&findings);
     if sessions.is_empty() && !context.json {

@@ -152,7 +152,6 @@ fn add(args: &Add, context: &mut Context) -> Result<Exit, Stop> {
     };
     let mark = found.layout.add_mark(&store, &found.place, &new, settings::now());
     let mark = mark.map_err(|error| found.failed(error))?;
-    found.root.mention_repairs();
     print(context, &found.place.id, &mark)?;
     context.out.flush()?;
     found.root.close()?;
@@ -215,7 +214,6 @@ fn remove(args: &Remove, context: &mut Context) -> Result<Exit, Stop> {
     })?;
     let mark = found.layout.remove_mark(&store, &found.place, &id, settings::now());
     let mark = mark.map_err(|error| found.failed(error))?;
-    found.root.mention_repairs();
     print(context, &found.place.id, &mark)?;
     context.out.flush()?;
     found.root.close()?;

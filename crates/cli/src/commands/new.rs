@@ -214,7 +214,6 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         }
         error => error.into(),
     })?;
-    root.mention_repairs();
     let place = editor.place();
     if context.json {
         let answer = Object::new()

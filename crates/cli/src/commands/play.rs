@@ -114,7 +114,6 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         let error = Error::from(error);
         if damaged { error.hint(context.next_command(&format!("repair {id}"))) } else { error }
     })?;
-    root.mention_repairs();
     for finding in campaign.campaign().findings() {
         Output::status(&finding.to_string());
     }

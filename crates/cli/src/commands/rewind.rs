@@ -34,7 +34,6 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         found.layout.rewind(&store, &found.place, args.turn, settings::now(), progress)
     });
     let branch = branch.map_err(|error| found.failed(error))?;
-    found.root.mention_repairs();
     if context.json {
         let answer = Object::new()
             .text("session", &found.place.id)

@@ -1,6 +1,8 @@
 //! Which sessions there are in all sources, and which of them a name means.
 
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use everturn::finding::Finding;
 use everturn::layout::{self, Layout};
@@ -8,7 +10,7 @@ use everturn::names::FilePath;
 use everturn::store::OWN_DIR;
 use everturn::view::{Place, Summary};
 
-use super::{Access, Found, Root, report};
+use super::{Access, Found, MOVE_TRIES, Root, report};
 use crate::commands::Context;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -17,6 +19,9 @@ use crate::sources::Source;
 
 /// How many directories above a file may be that of the program that wrote it.
 const LEVELS: usize = 6;
+
+/// How long is waited before a session that is being moved is looked for again.
+const MOVE_PAUSE: Duration = Duration::from_millis(5);
 
 /// How many names a hint lists.
 const NAMES_IN_HINT: usize = 8;
@@ -52,18 +57,14 @@ impl Context {
             Err(_) if here => return self.find_around(Path::new(name), access),
             roots => roots?,
         };
-        let (mut candidates, mut findings) = (Vec::new(), Vec::new());
-        for (source, root) in &roots {
-            let (found, noticed) = self.places(source, root)?;
-            candidates.extend(found);
-            findings.extend(noticed);
-        }
-        candidates.retain(|(_, layout, _)| kind.is_none_or(|kind| kind == layout.name()));
-        let chosen = match id {
-            "latest" => self.latest(&roots, kind)?,
-            path if is_path => choose(candidates, |root, place| is_at(root, path, place)),
-            id if access == Access::Write => choose(candidates, |_, place| place.id == id),
-            id => choose_by_id(candidates, id),
+        let mut tries = 0;
+        let (chosen, findings) = loop {
+            tries += 1;
+            let (chosen, findings) = self.choose_once((kind, id), &roots, access)?;
+            if tries == MOVE_TRIES || !is_moving(&chosen)? {
+                break (chosen, findings);
+            }
+            thread::sleep(MOVE_PAUSE);
         };
         match chosen {
             Chosen::One((root, layout, place)) => Found { root, layout, place }.with(access),
@@ -81,6 +82,29 @@ impl Context {
                 })
             }
         }
+    }
+
+    /// What a name means by the lists of sessions as they are now, with what could not be looked at.
+    fn choose_once(
+        &self,
+        (kind, id): (Option<&str>, &str),
+        roots: &[(Source, Root)],
+        access: Access,
+    ) -> Result<(Chosen, Vec<Finding>), Error> {
+        let (mut candidates, mut findings) = (Vec::new(), Vec::new());
+        for (source, root) in roots {
+            let (found, noticed) = self.places(source, root)?;
+            candidates.extend(found);
+            findings.extend(noticed);
+        }
+        candidates.retain(|(_, layout, _)| kind.is_none_or(|kind| kind == layout.name()));
+        let chosen = match id {
+            "latest" => self.latest(roots, kind)?,
+            path if is_path(path) => choose(candidates, |root, place| is_at(root, path, place)),
+            id if access == Access::Write => choose(candidates, |_, place| place.id == id),
+            id => choose_by_id(candidates, id),
+        };
+        Ok((chosen, findings))
     }
 
     /// Whether a name with a `#` in it is that of a session, rather than that of `session` with a turn: a whole id or
@@ -380,6 +404,26 @@ fn choose_by_id(candidates: Vec<Candidate>, id: &str) -> Chosen {
         Chosen::None(others) => choose(others, |_, place| place.id.starts_with(id)),
         chosen => chosen,
     }
+}
+
+/// Whether a list may be out of date because another process is moving one of the sessions: one is gone, or stands in
+/// two places while a process writes there.
+fn is_moving(chosen: &Chosen) -> Result<bool, Error> {
+    let candidates = match chosen {
+        Chosen::One(one) => std::slice::from_ref(one),
+        Chosen::Several(several) => several,
+        Chosen::None(_) => &[],
+    };
+    for (root, layout, place) in candidates.iter().filter(|(_, layout, _)| !layout.is_foreign()) {
+        let store = root.store();
+        let is_busy = || store.is_quiet(std::slice::from_ref(&place.path)).map(|quiet| !quiet);
+        if layout.any_moved(&store, &mut std::iter::once(place))?
+            || (candidates.len() > 1 && is_busy()?)
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether a path that the user has written leads to a session, or into it.

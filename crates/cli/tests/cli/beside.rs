@@ -234,6 +234,15 @@ fn a_chat_log_that_grows_is_read_between_two_messages() {
     read_beside(&FORMATS[4]);
 }
 
+/// Ends a thread that moves a session, also if the test fails.
+struct StopWhenDone<'a>(&'a AtomicBool);
+
+impl Drop for StopWhenDone<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn a_session_that_is_paused_and_resumed_is_in_every_list() {
     let dir = tempfile::tempdir().unwrap();
@@ -249,14 +258,39 @@ fn a_session_that_is_paused_and_resumed_is_in_every_list() {
                 quietly(root, &["resume", "s1"]);
             }
         });
+        let _stopping = StopWhenDone(&stop);
         for _ in 0..LISTS {
             let rows = values(&quietly(root, &["ls", "--json"]));
             let turns: Vec<_> = rows.iter().map(|row| row.get("turns")).collect();
             assert_eq!(turns, [Some(&json!(1))], "{rows:?}");
             assert_eq!(turns_told(&values(&quietly(root, &["show", "s1", "--json"]))), 1);
             assert_eq!(quietly(root, &["check", "--json", "."]), "");
+            assert_eq!(quietly(root, &["check", "--json", "s1"]), "");
         }
-        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn a_session_that_is_archived_and_unpacked_is_checked_wherever_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    assert!(everturn(root, &["new", "game", "--id", "s1"], "").status.success());
+    let turn = (FORMATS[0].line)(1).to_string();
+    assert!(everturn(root, &["append", "s1"], &turn).status.success());
+    quietly(root, &["complete", "s1"]);
+    let stop = AtomicBool::new(false);
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                assert!(everturn(root, &["archive", "s1"], "").status.success());
+                assert!(everturn(root, &["unarchive", "s1"], "").status.success());
+            }
+        });
+        let _stopping = StopWhenDone(&stop);
+        for _ in 0..4 * LISTS {
+            assert_eq!(quietly(root, &["check", "--json", "s1"]), "");
+            assert_eq!(values(&quietly(root, &["ls", "--json"])).len(), 1);
+        }
     });
 }
 

@@ -18,6 +18,7 @@ mod limits;
 mod narrator;
 mod pages;
 mod play;
+mod quarantine;
 mod readme;
 mod sessions;
 mod sides;

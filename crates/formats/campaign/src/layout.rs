@@ -12,7 +12,7 @@ use super::branch;
 use super::create::{NewCampaign, create};
 use super::error::CampaignError;
 use super::life::{Status, archived};
-use super::names::{CampaignFile, archive_file, campaign_dir, campaigns_dir};
+use super::names::{CampaignFile, archive_file, archives_dir, campaign_dir, campaigns_dir};
 use super::progress;
 use super::repair::{Mending, plan_repair, repair, undo_repair};
 use super::session::{Campaign, list};
@@ -22,7 +22,9 @@ use everturn_archive::Progress;
 use everturn_json::finding::{Code, Finding};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::belongings::Belongings;
-use everturn_session::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain};
+use everturn_session::layout::{
+    Editor, Layout, LayoutError, Reader, Repairing, Stage, chain, list_settled,
+};
 use everturn_session::repairs::{Action, Repair};
 use everturn_session::view::{
     Branch, Evidence, Forking, New, Place, Places, Staged, Summary, Trashed,
@@ -56,28 +58,7 @@ impl Layout for CampaignLayout {
     }
 
     fn places(&self, store: &Arc<dyn Store>) -> Result<Places, LayoutError> {
-        let dir = campaigns_dir();
-        let mut findings = Vec::new();
-        let mut note = |code: Code, message: String| {
-            findings.push(Finding { file: dir.clone(), line: None, offset: None, code, message });
-        };
-        match store.list(&dir) {
-            Ok(listing) => {
-                for (name, reason) in listing.refused {
-                    note(Code::BadName, format!("holds {name:?}, which is left alone: {reason}"));
-                }
-            }
-            Err(StoreError::Missing { .. }) => {
-                return Ok(Places { places: archives(store)?, findings });
-            }
-            Err(error) => {
-                note(Code::Unreadable, format!("cannot be read: {}", chain(&error)));
-                return Ok(Places { places: Vec::new(), findings });
-            }
-        }
-        let mut places: Vec<Place> = list(store)?.iter().map(place).collect();
-        places.extend(archives(store)?);
-        Ok(Places { places, findings })
+        list_settled(store, &[campaigns_dir(), archives_dir()], || places_once(store))
     }
 
     fn read_summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
@@ -352,4 +333,30 @@ impl From<CampaignError> for LayoutError {
             other => LayoutError::request(chain(&other)),
         }
     }
+}
+
+/// Where campaigns are, as the directories tell one after the other.
+fn places_once(store: &Arc<dyn Store>) -> Result<Places, LayoutError> {
+    let dir = campaigns_dir();
+    let mut findings = Vec::new();
+    let mut note = |code: Code, message: String| {
+        findings.push(Finding { file: dir.clone(), line: None, offset: None, code, message });
+    };
+    match store.list(&dir) {
+        Ok(listing) => {
+            for (name, reason) in listing.refused {
+                note(Code::BadName, format!("holds {name:?}, which is left alone: {reason}"));
+            }
+        }
+        Err(StoreError::Missing { .. }) => {
+            return Ok(Places { places: archives(store)?, findings });
+        }
+        Err(error) => {
+            note(Code::Unreadable, format!("cannot be read: {}", chain(&error)));
+            return Ok(Places { places: Vec::new(), findings });
+        }
+    }
+    let mut places: Vec<Place> = list(store)?.iter().map(place).collect();
+    places.extend(archives(store)?);
+    Ok(Places { places, findings })
 }

@@ -22,7 +22,9 @@ use everturn_json::finding::{Code, Finding};
 use everturn_json::lines::{Item, Scan};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::belongings::Belongings;
-use everturn_session::layout::{Editor, Layout, LayoutError, Reader, Repairing, Stage, chain};
+use everturn_session::layout::{
+    Editor, Layout, LayoutError, Reader, Repairing, Stage, chain, list_settled,
+};
 use everturn_session::repairs::Repair;
 use everturn_session::view::{
     Branch, Evidence, Forking, Mark, New, NewMark, Place, Places, Staged, Summary, Trashed,
@@ -45,36 +47,9 @@ impl Layout for GameLayout {
     }
 
     fn places(&self, store: &Arc<dyn Store>) -> Result<Places, LayoutError> {
-        let mut found = Places::default();
-        for status in Status::ALL {
-            let dir = status.dir();
-            let listing = match store.list(&dir) {
-                Ok(listing) => listing,
-                Err(StoreError::Missing { .. }) => continue,
-                Err(error) => {
-                    let message = format!("cannot be read: {}", chain(&error));
-                    found.findings.push(finding(&dir, Code::Unreadable, message));
-                    continue;
-                }
-            };
-            for (name, reason) in listing.refused {
-                let message = format!("holds {name:?}, which is left alone: {reason}");
-                found.findings.push(finding(&dir, Code::BadName, message));
-            }
-            let dirs = listing.entries.iter().filter(|entry| entry.kind == disk::Kind::Dir);
-            for entry in dirs {
-                let path = dir.join(&entry.name);
-                match SessionId::parse(entry.name.as_str()) {
-                    Ok(id) => found.places.push(Place { id: id.to_string(), path }),
-                    Err(reason) => {
-                        let message = format!("is left alone: {reason}");
-                        found.findings.push(finding(&path, Code::BadName, message));
-                    }
-                }
-            }
-        }
-        found.places.extend(archived(store)?);
-        Ok(found)
+        let mut dirs = Status::ALL.map(|status| status.dir()).to_vec();
+        dirs.push(archives_dir());
+        list_settled(store, &dirs, || places_once(store))
     }
 
     fn read_summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
@@ -279,9 +254,47 @@ impl Layout for GameLayout {
 /// The status of a session that is in an archive.
 const ARCHIVED: &str = "archived";
 
+/// Where sessions are, as the directories tell one after the other.
+fn places_once(store: &Arc<dyn Store>) -> Result<Places, LayoutError> {
+    let mut found = Places::default();
+    for status in Status::ALL {
+        let dir = status.dir();
+        let listing = match store.list(&dir) {
+            Ok(listing) => listing,
+            Err(StoreError::Missing { .. }) => continue,
+            Err(error) => {
+                let message = format!("cannot be read: {}", chain(&error));
+                found.findings.push(finding(&dir, Code::Unreadable, message));
+                continue;
+            }
+        };
+        for (name, reason) in listing.refused {
+            let message = format!("holds {name:?}, which is left alone: {reason}");
+            found.findings.push(finding(&dir, Code::BadName, message));
+        }
+        let dirs = listing.entries.iter().filter(|entry| entry.kind == disk::Kind::Dir);
+        for entry in dirs {
+            let path = dir.join(&entry.name);
+            match SessionId::parse(entry.name.as_str()) {
+                Ok(id) => found.places.push(Place { id: id.to_string(), path }),
+                Err(reason) => {
+                    let message = format!("is left alone: {reason}");
+                    found.findings.push(finding(&path, Code::BadName, message));
+                }
+            }
+        }
+    }
+    found.places.extend(archived(store)?);
+    Ok(found)
+}
+
+fn archives_dir() -> FilePath {
+    below(&FilePath::root(), &[SESSIONS, "archives"])
+}
+
 /// The sessions that are in archives.
 fn archived(store: &Arc<dyn Store>) -> Result<Vec<Place>, LayoutError> {
-    let dir = below(&FilePath::root(), &[SESSIONS, "archives"]);
+    let dir = archives_dir();
     let place = |path: FilePath| {
         let name = path.name()?;
         let id = SessionId::parse(name.as_str().strip_suffix(".tar.gz")?).ok()?;

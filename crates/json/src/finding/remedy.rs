@@ -39,7 +39,7 @@ impl Code {
             Code::NoSnapshot => "takes the snapshots that are missing",
             Code::StaleIndex | Code::BadIndex => "has the index made anew",
             Code::OrphanCall => "answers open calls at the end of a session as interrupted",
-            Code::ChangedByOthers => "puts what is noted beside the document into it",
+            Code::ChangedByOthers => "puts a journal that lies beside the document into it",
             Code::DanglingParent => {
                 "lets it follow the record before, in the copy that `--into` makes"
             }
@@ -47,6 +47,7 @@ impl Code {
             Code::UnknownReference => {
                 "leaves it, unless what is named is known to be lost or the document is restored"
             }
+            Code::Quarantined => "nothing: read the file in the quarantine, then remove it",
             Code::BadLog => "nothing: the next opening for writing takes care of it",
             Code::OpenSecret => "nothing: the next change of the file takes care of it",
             Code::BadName

@@ -16,7 +16,6 @@ use super::recover::Blocked;
 use super::tracked::Tracked;
 use super::{Durability, Options, Receipt, Step, StoreError};
 use crate::disk::{Disk, Flush};
-use everturn_json::finding::Finding;
 use everturn_json::names::{FilePath, PathSet};
 
 /// Up to so many changed files a checkpoint is cheap, and better than a longer log.
@@ -82,8 +81,6 @@ pub(super) struct Core {
     pub(super) blocked: Vec<Blocked>,
     /// Such names that were reported.
     pub(super) reported: BTreeSet<FilePath>,
-    /// What recovery found, until somebody asks.
-    pub(super) findings: Vec<Finding>,
 }
 
 /// What whoever waits for a batch is told.
@@ -153,7 +150,6 @@ impl Core {
             poisoned: None,
             blocked: Vec::new(),
             reported: BTreeSet::new(),
-            findings: Vec::new(),
         }
     }
 

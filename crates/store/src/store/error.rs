@@ -2,11 +2,22 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use thiserror::Error;
 
-use crate::disk::is_full;
+use crate::disk::{is_full, is_out_of_files};
 use everturn_json::names::FilePath;
+
+/// Whether this process was refused a file because too many are open.
+static OUT_OF_FILES: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process could not open a file because too many are open. From then on, a file that seems to be
+/// damaged or missing may be neither: the limit is one of the process, and says nothing about the files.
+#[must_use]
+pub fn ran_out_of_files() -> bool {
+    OUT_OF_FILES.load(Ordering::Relaxed)
+}
 
 /// Why the store could not do what was asked.
 #[derive(Debug, Clone, Error)]
@@ -122,6 +133,10 @@ impl StoreError {
     ) -> impl FnOnce(io::Error) -> StoreError + use<> {
         let path = path.clone();
         move |source| match source.kind() {
+            _ if is_out_of_files(&source) => {
+                OUT_OF_FILES.store(true, Ordering::Relaxed);
+                StoreError::Io { doing, path, source: Arc::new(source) }
+            }
             io::ErrorKind::NotFound => StoreError::Missing { path },
             _ => StoreError::Io { doing, path, source: Arc::new(source) },
         }

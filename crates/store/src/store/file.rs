@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::changes::{ChangeMarks, LockMarks};
 use super::core::{Answer, Core};
+use super::findings::RecoveryFindings;
 use super::group::{Queue, locked};
 use super::locks::{Holder, ScopeLocks, may_write};
 use super::log::own;
@@ -41,6 +42,8 @@ pub struct Options {
     pub stage_from: usize,
     /// Who is told how far the recovery of logs has come.
     pub progress: RecoveryProgress,
+    /// Where recovery leaves what it finds.
+    pub findings: RecoveryFindings,
 }
 
 impl Options {
@@ -55,6 +58,7 @@ impl Options {
             open_files: 256,
             stage_from: 64 << 10,
             progress: RecoveryProgress::default(),
+            findings: RecoveryFindings::default(),
         }
     }
 }
@@ -151,8 +155,8 @@ impl FileStore {
         let mut view = DiskView::recovered(&disk, &progress)?;
         let nobody = Holder { pid: 0, started: String::new() };
         let options = Options { progress, ..Options::new(nobody) };
-        let mut core = Core::new(Arc::clone(&disk), options);
-        core.findings.append(&mut view.findings);
+        let core = Core::new(Arc::clone(&disk), options);
+        core.options.findings.add(view.findings.drain(..));
         Ok(FileStore::new(core, disk, None, view))
     }
 
@@ -203,7 +207,7 @@ impl FileStore {
     /// What recovery has found since the last call.
     #[must_use]
     pub fn take_findings(&self) -> Vec<Finding> {
-        std::mem::take(&mut locked(&self.shared.core).findings)
+        locked(&self.shared.core).options.findings.take()
     }
 
     /// Carries all commits into the plain files for good, so that the log is empty.

@@ -81,6 +81,12 @@ impl ScopeLocks {
         holder: &Holder,
     ) -> Result<ScopeLocks, StoreError> {
         ensure_dir(disk, &own(&["locks"]), &mut Vec::new())?;
+        // A person knows the session, not the places where it is prepared.
+        let known = scopes.iter().find(|scope| !scope.is_within(&own(&[])));
+        let told = |scope: &FilePath| match known {
+            Some(known) if scope.is_within(&own(&[])) => known.clone(),
+            _ => scope.clone(),
+        };
         let mut scopes = scopes.to_vec();
         // In order, so that two processes that want the same scopes do not each get half of them.
         scopes.sort();
@@ -90,10 +96,11 @@ impl ScopeLocks {
         let mut exclusive: Vec<Arc<dyn DiskLock>> = Vec::new();
         let mut shared = Vec::new();
         for scope in &scopes {
+            let told = told(scope);
             for above in scope.ancestors().filter(|above| !scopes.contains(above)) {
-                shared.push(take_one(disk, scope, &above, Sharing::Shared)?);
+                shared.push(take_one(disk, &told, &above, Sharing::Shared)?);
             }
-            exclusive.push(take_one(disk, scope, scope, Sharing::Exclusive)?.into());
+            exclusive.push(take_one(disk, &told, scope, Sharing::Exclusive)?.into());
         }
         let marks = ChangeMarks::new(exclusive.clone(), holder);
         let marks = marks.map_err(StoreError::io("write", &own(&["locks"])))?;

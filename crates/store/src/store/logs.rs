@@ -64,7 +64,7 @@ impl Core {
         dead: Box<dyn DiskLock>,
     ) -> Result<Vec<Blocked>, StoreError> {
         let recovered = recover(&*self.disk, number, &self.options.progress)?;
-        self.findings.extend(recovered.findings);
+        self.options.findings.add(recovered.findings);
         if recovered.blocked.is_empty() {
             let log = Log::take_over(&*self.disk, number, dead)?;
             // Not before the new header is safe: until then records count that may need them.
@@ -80,7 +80,7 @@ impl Core {
     fn report_blocked(&mut self, blocked: &[Blocked]) {
         for (file, cause) in blocked {
             if self.reported.insert(file.clone()) {
-                self.findings.push(blocked_finding(file, cause));
+                self.options.findings.add([blocked_finding(file, cause)]);
             }
         }
     }

@@ -55,11 +55,21 @@ pub(super) fn relocate(
     Ok(Relocated::Copied)
 }
 
+/// How the names of unfinished copies end.
+const COPY_SUFFIX: &str = ".everturn-copy";
+
+/// Whether a name is that of a copy which a move to another mount is making. What has it is not part of the data:
+/// [`Store::list`](super::Store::list) leaves it out.
+#[must_use]
+pub fn is_unfinished_copy(name: &Name) -> bool {
+    name.as_str().starts_with('.') && name.as_str().ends_with(COPY_SUFFIX)
+}
+
 /// A name beside `to`, so that it is on the same mount.
 fn copy_name(to: &FilePath) -> FilePath {
     let dir = to.parent().unwrap_or_default();
     let name = to.name().map_or_else(String::new, |name| name.as_str().to_owned());
-    let names = [format!(".{name}.everturn-copy"), ".everturn-copy".to_owned()];
+    let names = [format!(".{name}{COPY_SUFFIX}"), COPY_SUFFIX.to_owned()];
     let name = names.iter().find_map(|name| Name::parse(name).ok());
     name.map_or_else(|| to.clone(), |name| dir.join(&name))
 }

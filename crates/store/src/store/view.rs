@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::StoreError;
 use super::log::{LogNumber, epoch, scan};
 use super::recover::{Blocked, RecoveryProgress, read_log, recover};
+use super::relocate::is_unfinished_copy;
 use crate::disk::{Access, Disk, Entry, Kind, Listing, OverlayDisk};
 use everturn_json::finding::{Code, Finding};
 use everturn_json::names::FilePath;
@@ -109,9 +110,11 @@ impl DiskView {
         }
     }
 
-    /// What a directory holds. Names that cannot be shown as they should be are among them.
+    /// What a directory holds. Names that cannot be shown as they should be are among them; copies that are being
+    /// made by a move to another mount are not.
     pub(super) fn list(&self, dir: &FilePath) -> Result<Listing, StoreError> {
         let mut listing = self.disk.list(dir).map_err(StoreError::io("list", dir))?;
+        listing.entries.retain(|entry| !is_unfinished_copy(&entry.name));
         for (path, _) in &self.blocked {
             if path.parent().as_ref() == Some(dir)
                 && let Some(name) = path.name()

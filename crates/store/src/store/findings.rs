@@ -1,0 +1,23 @@
+//! What recovery has to say, shared between a store and the program that opened it.
+
+use std::sync::{Arc, Mutex};
+
+use super::group::locked;
+use everturn_json::finding::Finding;
+
+/// What the recovery of logs has found. It outlives the store, so a program can report it where it ends, also if
+/// opening the store or locking a session fails.
+#[derive(Debug, Clone, Default)]
+pub struct RecoveryFindings(Arc<Mutex<Vec<Finding>>>);
+
+impl RecoveryFindings {
+    pub(super) fn add(&self, findings: impl IntoIterator<Item = Finding>) {
+        locked(&self.0).extend(findings);
+    }
+
+    /// What was found since the last call.
+    #[must_use]
+    pub fn take(&self) -> Vec<Finding> {
+        std::mem::take(&mut *locked(&self.0))
+    }
+}
