@@ -30,6 +30,8 @@ pub(crate) struct Row {
     pub(crate) settled: bool,
     /// Whether all of it is there; otherwise its reading goes on after the last entry.
     pub(crate) whole: bool,
+    /// Whether what is stored kept it from being read to its end.
+    pub(crate) damaged: bool,
     /// The last entry: its turn and its place in the session.
     pub(crate) turn: u64,
     pub(crate) seq: u64,
@@ -57,7 +59,9 @@ impl Ledger {
             for number in [row.number, row.turn, row.seq] {
                 encoder.number(number);
             }
-            encoder.number(u64::from(row.settled) | u64::from(row.whole) << 1);
+            let flags = [row.settled, row.whole, row.damaged];
+            let flag = |(bit, is_set): (usize, &bool)| u64::from(*is_set) << bit;
+            encoder.number(flags.iter().enumerate().map(flag).sum());
             encoder.maybe(row.tail, Encoder::number);
             write_stamps(&mut encoder, &key.path, &row.stamps);
         }
@@ -75,8 +79,8 @@ impl Ledger {
             let flags = decoder.number()?;
             let tail = decoder.maybe(Decoder::number)?;
             let stamps = read_stamps(decoder, &path, &mut Vec::new())?;
-            let (settled, whole) = (flags & 1 != 0, flags & 2 != 0);
-            let row = Row { number, stamps, settled, whole, turn, seq, tail };
+            let (settled, whole, damaged) = (flags & 1 != 0, flags & 2 != 0, flags & 4 != 0);
+            let row = Row { number, stamps, settled, whole, damaged, turn, seq, tail };
             Some((Key { root, layout, path }, row))
         })?;
         Some(Ledger { rows: rows.into_iter().collect(), next })

@@ -49,7 +49,7 @@ pub use search::{Found, Hit, Sort};
 pub use snippet::Snippet;
 pub use source::{Session, Sessions, Source};
 pub use summaries::Detail;
-pub use update::{Progress, Updated};
+pub use update::{LeftOut, Progress, Updated};
 
 use files::{Directory, Lock};
 use index::Opened;
@@ -118,7 +118,8 @@ impl Catalog {
         source::newest_first(sessions);
     }
 
-    /// Brings the index up to date with these sessions. If another process is at that, nothing is done.
+    /// Brings the index up to date with these sessions. If another process is at that, nothing is
+    /// done, and the answer says so.
     pub fn update(
         &mut self,
         sources: &[Source],
@@ -147,11 +148,7 @@ impl Catalog {
             Some((_, lock)) => lock,
             None => match dir.lock()? {
                 Some(lock) => lock,
-                None => {
-                    let note = "another process brings the index up to date; what it has so far is searched";
-                    self.notes.push(note.to_owned());
-                    return Ok(Updated::default());
-                }
+                None => return Ok(Updated { is_busy: true, ..Updated::default() }),
             },
         };
         let (mut opened, rebuilt) = Opened::open_or_create(&dir)?;

@@ -19,12 +19,12 @@ use tantivy::query::{
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocId, ReloadPolicy, Searcher, SegmentReader, Term};
 
-use crate::error::CatalogError;
+use crate::error::{CatalogError, chain};
 use crate::index::{Fields, Opened, UNKNOWN_TIME};
 use crate::matches::is_meant;
 use crate::query::{Atom, Clause, Query};
 use crate::source::{Session, Sessions, Source};
-use crate::update::{BRANCHES, key_of};
+use crate::update::{BRANCHES, LeftOut, key_of, lost_file};
 
 /// How many more than asked for are looked at: some are pieces of one entry, or as good as others.
 const SPARE: usize = 64;
@@ -68,6 +68,10 @@ pub struct Found {
     pub more: bool,
     /// What was asked instead, if nothing fitted exactly: words that are similar.
     pub similar: Option<Query>,
+    /// Whether the sessions themselves were read, so that it does not matter how old the index is.
+    pub is_current: bool,
+    /// Sessions that could not be read, where the sessions themselves were read instead of an index.
+    pub left_out: Vec<LeftOut>,
 }
 
 /// An index that is ready to be asked.
@@ -171,7 +175,7 @@ impl Engine {
         hits.retain(|hit| seen.insert((hit.session, hit.branch, hit.seq)));
         let more = hits.len() > limit || is_full;
         hits.truncate(limit);
-        Ok(Found { hits, more, similar: None })
+        Ok(Found { hits, more, ..Found::default() })
     }
 
     fn collect<C: Collector + Sync + Send>(
@@ -362,7 +366,9 @@ pub(crate) fn read_through(
     query: &Query,
     limit: usize,
 ) -> Found {
-    let all = |query: &Query| {
+    let mut left_out = Vec::new();
+    let mut all = |query: &Query| {
+        left_out.clear();
         let mut hits = Vec::new();
         let is_meant = |session: &Session| {
             let source = sources.get(session.source);
@@ -371,30 +377,34 @@ pub(crate) fn read_through(
         let meant = sessions.sessions.iter().enumerate().filter(|(_, one)| is_meant(one));
         for (at, session) in meant {
             // A session that cannot be read hides nothing of the others.
-            read_one(sources, (at, session), query, &mut hits).ok();
+            let read = read_one(sources, (at, session), query, &mut hits);
+            let problem = read.unwrap_or_else(|error| Some(chain(&error)));
+            left_out.extend(problem.map(|reason| LeftOut { session: at, reason }));
         }
         hits
     };
-    let mut found = Found { hits: all(query), ..Found::default() };
+    let mut found = Found { hits: all(query), is_current: true, ..Found::default() };
     if found.hits.is_empty() {
         let is_known = |word: &str| Ok::<bool, Infallible>(!all(&Query::word(word)).is_empty());
         let Ok(forgiving) = query.forgiving(is_known);
-        found.hits = forgiving.as_ref().map(all).unwrap_or_default();
+        found.hits = forgiving.as_ref().map(&mut all).unwrap_or_default();
         found.similar = forgiving.filter(|_| !found.hits.is_empty());
     }
+    found.left_out = left_out;
     found.hits.sort_by(newer);
     found.more = found.hits.len() > limit;
     found.hits.truncate(limit);
     found
 }
 
+/// Looks through a session; tells what is lost of it, if something is.
 fn read_one(
     sources: &[Source],
     (at, session): (usize, &Session),
     query: &Query,
     hits: &mut Vec<Hit>,
-) -> Result<(), LayoutError> {
-    let Some(reader) = open(sources, session)? else { return Ok(()) };
+) -> Result<Option<String>, LayoutError> {
+    let Some(reader) = open(sources, session)? else { return Ok(None) };
     let begun = session.summary.created.or(session.summary.updated);
     let mut seen = HashSet::new();
     read_line(&*reader, (at, 0), 0, (query, begun), &mut seen, hits)?;
@@ -403,7 +413,7 @@ fn read_one(
         let from = strand.from.unwrap_or(0);
         read_line(&*along, (at, branch), from, (query, begun), &mut seen, hits)?;
     }
-    Ok(())
+    Ok(lost_file(&reader.findings()))
 }
 
 /// Looks through the main line of a session, or a branch of it from a turn on, for what no line before it has.

@@ -10,19 +10,21 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use everturn::layout::Reader;
+use everturn::finding::{Code, Finding};
+use everturn::layout::{LayoutError, Reader};
 use everturn::names::FilePath;
-use everturn::store::Store;
+use everturn::store::{Store, StoreError, ran_out_of_files};
 use everturn::view::{Entry, Strand};
 use tantivy::{IndexWriter, Term};
 
 use self::merging::Merging;
 use self::pieces::{Piece, Room, pieces};
 use crate::codec::sum;
-use crate::error::CatalogError;
+use crate::error::{CatalogError, chain};
 use crate::files::{Directory, is_dir};
 use crate::index::{INDEX, Opened, note_good, store_ledger};
 use crate::ledger::{Key, Ledger, Row};
+use crate::search::open;
 use crate::source::{Session, Source};
 use crate::summaries::{Stamps, settled, stamps};
 
@@ -63,14 +65,27 @@ pub struct Updated {
     pub forgotten: usize,
     /// How many bytes of text were read.
     pub bytes: u64,
-    /// How many could not be read to their ends.
-    pub unreadable: usize,
+    /// Sessions that could not be read to their ends.
+    pub left_out: Vec<LeftOut>,
+    /// Whether another process brings the index up to date, so that nothing was done.
+    pub is_busy: bool,
     /// Why the whole index was made anew, if it was.
     pub rebuilt: Option<String>,
 }
 
+/// A session of which not everything can be found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Which of the sessions it is.
+    pub session: usize,
+    /// Why.
+    pub reason: String,
+}
+
 /// A session that has to be read.
 struct Job<'a> {
+    /// Which of the sessions it is.
+    at: usize,
     session: &'a Session,
     key: Key,
     /// Where the reading goes on, if some of it is there already.
@@ -96,9 +111,18 @@ pub(crate) fn update(
 ) -> Result<Updated, CatalogError> {
     let mut ledger = std::mem::take(&mut opened.ledger);
     let gone = gone(&ledger, sources, sessions);
+    let numbered = || sessions.iter().enumerate();
     let mut jobs: Vec<Job<'_>> =
-        sessions.iter().filter_map(|session| job(&mut ledger, sources, session, now)).collect();
-    let mut done = Updated { forgotten: gone.len(), ..Updated::default() };
+        numbered().filter_map(|session| job(&mut ledger, sources, session, now)).collect();
+    let again: HashSet<usize> = jobs.iter().map(|job| job.at).collect();
+    let known = numbered().filter(|(at, session)| {
+        let key = sources.get(session.source).map(|source| key_of(source, session));
+        let row = key.and_then(|key| ledger.rows.get(&key));
+        !again.contains(at) && row.is_some_and(|row| row.damaged)
+    });
+    let reason = || "is damaged".to_owned();
+    let left_out = known.map(|(session, _)| LeftOut { session, reason: reason() }).collect();
+    let mut done = Updated { forgotten: gone.len(), left_out, ..Updated::default() };
     if jobs.is_empty() && gone.is_empty() {
         opened.ledger = ledger;
         return Ok(done);
@@ -128,7 +152,7 @@ pub(crate) fn update(
         let read = work.session(&job, sources, &mut tell)?;
         done.read += 1;
         done.bytes += read.bytes;
-        done.unreadable += usize::from(read.failed);
+        done.left_out.extend(read.problem.map(|reason| LeftOut { session: job.at, reason }));
         before += job.bytes;
     }
     work.finish()?;
@@ -168,7 +192,7 @@ pub(crate) fn key_of(source: &Source, session: &Session) -> Key {
 fn job<'a>(
     ledger: &mut Ledger,
     sources: &[Source],
-    session: &'a Session,
+    (at, session): (usize, &'a Session),
     now: SystemTime,
 ) -> Option<Job<'a>> {
     let source = sources.get(session.source)?;
@@ -176,7 +200,7 @@ fn job<'a>(
     let stamps = stamps(source, &session.entries);
     let bytes = stamps.iter().filter_map(|(_, stamp)| Some((*stamp)?.len)).sum();
     let Some(row) = ledger.rows.get_mut(&key) else {
-        return Some(Job { session, key, from: None, stamps, bytes });
+        return Some(Job { at, session, key, from: None, stamps, bytes });
     };
     if row.stamps == stamps && row.settled && row.whole && !stamps.is_empty() {
         return None;
@@ -192,7 +216,7 @@ fn job<'a>(
         return None;
     }
     let bytes = if from.is_some() && row.whole { bytes - before } else { bytes };
-    Some(Job { session, key, from, stamps, bytes })
+    Some(Job { at, session, key, from, stamps, bytes })
 }
 
 /// Whether files are what they were, except that the log has become longer.
@@ -233,7 +257,8 @@ struct Work<'a> {
 /// What came of reading a session.
 struct Read {
     bytes: u64,
-    failed: bool,
+    /// Why it could not be read to its end.
+    problem: Option<String>,
 }
 
 impl Work<'_> {
@@ -250,8 +275,19 @@ impl Work<'_> {
         sources: &[Source],
         tell: &mut dyn FnMut(u64),
     ) -> Result<Read, CatalogError> {
-        let Some(source) = sources.get(job.session.source) else {
-            return Ok(Read { bytes: 0, failed: true });
+        let opened = open(sources, job.session);
+        let (source, reader) = match (sources.get(job.session.source), opened) {
+            (Some(source), Ok(Some(reader))) => (source, reader),
+            (_, Err(error)) if !is_passing(&error) => {
+                self.forget(&job.key);
+                let (stamps, settled) = (job.stamps.clone(), settled(&job.stamps, self.now));
+                let row = Row { settled, whole: true, damaged: true, ..self.new_row(stamps, None) };
+                self.ledger.rows.insert(job.key.clone(), row);
+                return Ok(Read { bytes: 0, problem: Some(chain(&error)) });
+            }
+            // What the index has of it stays, and the next search tries again.
+            (_, Err(error)) => return Ok(Read { bytes: 0, problem: Some(chain(&error)) }),
+            _ => return Ok(Read { bytes: 0, problem: Some("its source is gone".to_owned()) }),
         };
         let log = job.session.log.as_ref();
         let tail = log.and_then(|log| tail(&source.store, log, &job.stamps));
@@ -259,49 +295,58 @@ impl Work<'_> {
             Some(row) => Row { whole: false, ..row.clone() },
             None => {
                 self.forget(&job.key);
-                let number = self.ledger.next;
-                self.ledger.next += 1;
-                let (stamps, settled) = (job.stamps.clone(), false);
-                Row { number, stamps, settled, whole: false, turn: 0, seq: 0, tail }
+                self.new_row(job.stamps.clone(), tail)
             }
         };
-        let bytes = self.entries(job, source, &mut row, tell);
-        let (bytes, failed) = match bytes {
-            Ok(bytes) => (bytes, false),
-            Err(Failure::Session(bytes)) => (bytes, true),
+        let mut lost = lost_file(&reader.findings());
+        let (bytes, error) = match self.entries(job, &*reader, &mut row, &mut lost, tell) {
+            Ok(bytes) => (bytes, None),
+            Err(Failure::Session(bytes, error)) => (bytes, Some(error)),
             Err(Failure::Catalog(error)) => return Err(error),
         };
-        row.stamps.clone_from(&job.stamps);
-        (row.settled, row.whole, row.tail) = (settled(&job.stamps, self.now), true, tail);
+        // After an error that may pass, the reading goes on here the next time.
+        let is_passing = error.as_ref().is_some_and(is_passing);
+        let problem = error.map(|error| chain(&error)).or(lost);
+        if !is_passing {
+            row.stamps.clone_from(&job.stamps);
+            (row.settled, row.whole, row.tail) = (settled(&job.stamps, self.now), true, tail);
+            row.damaged = problem.is_some();
+        }
         self.ledger.rows.insert(job.key.clone(), row);
         if self.uncommitted >= COMMIT {
             self.commit()?;
         }
-        Ok(Read { bytes, failed })
+        Ok(Read { bytes, problem })
+    }
+
+    /// The row of a session of which nothing is in the index yet.
+    fn new_row(&mut self, stamps: Stamps, tail: Option<u64>) -> Row {
+        let number = self.ledger.next;
+        self.ledger.next += 1;
+        Row { number, stamps, settled: false, whole: false, damaged: false, turn: 0, seq: 0, tail }
     }
 
     /// Adds the entries of a session that are not there yet; returns how many bytes of text they have.
     fn entries(
         &mut self,
         job: &Job<'_>,
-        source: &Source,
+        reader: &dyn Reader,
         row: &mut Row,
+        lost: &mut Option<String>,
         tell: &mut dyn FnMut(u64),
     ) -> Result<u64, Failure> {
         let summary = &job.session.summary;
-        let layout = source.layout(summary.layout).ok_or(Failure::Session(0))?;
-        let reader = layout.open(&source.store, &summary.place).map_err(|_| Failure::Session(0))?;
         // Asking for the last turn first would read some logs twice.
         let entries = reader.entries(row.turn..=u64::MAX);
-        let mut entries = entries.map_err(|_| Failure::Session(0))?;
+        let mut entries = entries.map_err(|error| Failure::Session(0, error))?;
         let begun = summary.created.or(summary.updated);
         let (mut time, mut bytes, mut told) = (begun, 0, 0);
-        let strands = reader.strands().map_err(|_| Failure::Session(0))?;
+        let strands = reader.strands().map_err(|error| Failure::Session(0, error))?;
         let mut seen = HashSet::new();
         while let Some(entry) = entries.next() {
             // Findings are what `check` and `show` tell; they must not pile up here.
-            drop(entries.take_findings());
-            let entry = entry.map_err(|_| Failure::Session(bytes))?;
+            keep_first(lost, lost_file(&entries.take_findings()));
+            let entry = entry.map_err(|error| Failure::Session(bytes, error))?;
             if entry.seq <= row.seq {
                 continue;
             }
@@ -321,8 +366,9 @@ impl Work<'_> {
                 self.commit().map_err(Failure::Catalog)?;
             }
         }
+        keep_first(lost, lost_file(&entries.take_findings()));
         drop(entries);
-        Ok(bytes + self.branches((&*reader, &strands), row.number, begun, &mut seen)?)
+        Ok(bytes + self.branches((reader, &strands), row.number, begun, &mut seen)?)
     }
 
     /// Adds what is said in the branches of a session and not in its main line; returns how many bytes of text that is.
@@ -335,13 +381,13 @@ impl Work<'_> {
     ) -> Result<u64, Failure> {
         let mut bytes = 0;
         for (branch, strand) in (1..).zip(strands).take(BRANCHES) {
-            let failed = |_| Failure::Session(bytes);
+            let failed = |error| Failure::Session(bytes, error);
             let along = reader.along(&strand.id).map_err(failed)?;
             let mut entries = along.entries(strand.from.unwrap_or(0)..=u64::MAX).map_err(failed)?;
             let mut time = begun;
             while let Some(entry) = entries.next() {
                 drop(entries.take_findings());
-                let entry = entry.map_err(|_| Failure::Session(bytes))?;
+                let entry = entry.map_err(|error| Failure::Session(bytes, error))?;
                 time = entry.time.or(time);
                 // Where a branch leaves the main line, and where it says again what was said, it adds nothing.
                 if seen.insert(sum(entry.id.as_bytes())) {
@@ -388,10 +434,28 @@ impl Work<'_> {
     }
 }
 
+/// What a finding says that makes a whole file of a session unknown, if there is one.
+pub(crate) fn lost_file(findings: &[Finding]) -> Option<String> {
+    let is_loss = |one: &&Finding| matches!(one.code, Code::MissingFile | Code::Unreadable);
+    findings.iter().find(is_loss).map(ToString::to_string)
+}
+
+fn keep_first(first: &mut Option<String>, next: Option<String>) {
+    if first.is_none() {
+        *first = next;
+    }
+}
+
+/// Whether an error says nothing about what is stored, and may be gone the next time.
+fn is_passing(error: &LayoutError) -> bool {
+    ran_out_of_files()
+        || matches!(error, LayoutError::Store(error) if !matches!(error, StoreError::Missing { .. }))
+}
+
 /// Why the reading of a session ends early.
 enum Failure {
     /// It cannot be read further; so many bytes of it were.
-    Session(u64),
+    Session(u64, LayoutError),
     /// The index cannot be written.
     Catalog(CatalogError),
 }

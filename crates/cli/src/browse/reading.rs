@@ -31,11 +31,15 @@ impl Reading {
         let how_far = Arc::new(HowFar::default());
         let told = Arc::clone(&how_far);
         let thread = thread::spawn(move || {
-            catalog.update(&sources, &sessions, now, &mut |at| {
+            let updated = catalog.update(&sources, &sessions, now, &mut |at| {
                 told.done.store(at.bytes.0, Ordering::Relaxed);
                 told.total.store(at.bytes.1, Ordering::Relaxed);
             });
-            catalog.take_notes()
+            let mut notes = catalog.take_notes();
+            if updated.is_busy {
+                notes.push("another process is bringing the index up to date".to_owned());
+            }
+            notes
         });
         Reading { how_far, thread }
     }

@@ -1,13 +1,16 @@
 //! `everturn search`: what was said, in all sessions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
-use everturn::layout::Reader;
+use everturn::layout::{LayoutError, Reader, chain};
 use everturn::view::Entry;
 use everturn_catalog::{
-    Detail, Found, Hit, Query, Session, Sessions, Snippet, Sort, branch, entry, open,
+    Detail, Found, Hit, LeftOut, Query, Session, Sessions, Snippet, Sort, Updated, branch, entry,
+    open,
 };
 
 use super::Context;
@@ -23,10 +26,16 @@ use crate::{overview, settings};
 /// How many characters of an entry are shown.
 const WIDTH: usize = 160;
 
+/// How long another process that brings the index up to date is waited for, and how long between two attempts.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// Find what was said in any session
 ///
 /// All words must be there. An index of all sessions is kept, and brought up to date first; it can be deleted at any
-/// time. What is found is named so that `everturn show` understands it.
+/// time. What is found is named so that `everturn show` understands it. Sessions that could not be read are named on
+/// stderr, and the command then ends with status 4. If another process has not finished the index after five seconds,
+/// it ends with status 5.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn search dragon tower
@@ -90,14 +99,34 @@ impl Args {
     }
 }
 
-/// Brings the index up to date, and says how far that is.
-fn update(collection: &mut Collection, sessions: &Sessions) {
+/// Brings the index up to date, and says how far that is. Another process that is at that is waited for, so that what
+/// it has not read yet is found, too.
+fn update(collection: &mut Collection, sessions: &Sessions) -> Updated {
     let progress = Progress::new("reading sessions");
     let Collection { catalog, sources, .. } = collection;
-    catalog.update(sources, sessions, settings::clock(), &mut |at| {
-        progress.bytes(at.bytes.0, at.bytes.1);
-    });
+    let start = Instant::now();
+    let updated = loop {
+        let updated = catalog.update(sources, sessions, settings::clock(), &mut |at| {
+            progress.bytes(at.bytes.0, at.bytes.1);
+        });
+        if !updated.is_busy || start.elapsed() >= PATIENCE {
+            break updated;
+        }
+        thread::sleep(PAUSE);
+    };
     progress.finish();
+    updated
+}
+
+/// Names the sessions of which not everything was found; tells whether there are any.
+fn mention_left_out(left_out: &[LeftOut], sessions: &Sessions, collection: &Collection) -> bool {
+    let mut named = HashSet::new();
+    for LeftOut { session, reason } in left_out {
+        if let Some(session) = sessions.sessions.get(*session).filter(|_| named.insert(*session)) {
+            Output::status(&format!("{} was not searched: {reason}", collection.shown(session)));
+        }
+    }
+    !named.is_empty()
 }
 
 /// What is printed about a hit.
@@ -172,21 +201,32 @@ fn print(
     (collection, sessions): (&Collection, &Sessions),
     query: &Query,
     found: &Found,
-) -> Result<usize, Stop> {
+) -> Result<Vec<LeftOut>, Stop> {
     let names = Names::new(sessions);
     let colour = coloured();
     let mut readers: HashMap<usize, Option<Box<dyn Reader>>> = HashMap::new();
+    let mut left_out = Vec::new();
     let mut vanished = 0;
     for hit in &found.hits {
         let Some(session) = sessions.sessions.get(hit.session) else { continue };
+        let mut leave_out = |error: &LayoutError| {
+            left_out.push(LeftOut { session: hit.session, reason: chain(error) });
+        };
         let reader = readers.entry(hit.session).or_insert_with(|| {
-            // A session that went away since is one hit less.
-            open(&collection.sources, session).ok().flatten()
+            open(&collection.sources, session).inspect_err(&mut leave_out).ok().flatten()
         });
-        let found = reader.as_deref().map(|reader| (entry(reader, hit), branch(reader, hit)));
-        let Some((Ok(Some(entry)), Ok(branch))) = found else {
-            vanished += 1;
-            continue;
+        let Some(reader) = reader.as_deref() else { continue };
+        let (entry, branch) = match (entry(reader, hit), branch(reader, hit)) {
+            (Ok(Some(entry)), Ok(branch)) => (entry, branch),
+            // A turn that went away since is one hit less.
+            (Ok(_), Ok(_)) => {
+                vanished += 1;
+                continue;
+            }
+            (Err(error), _) | (_, Err(error)) => {
+                leave_out(&error);
+                continue;
+            }
         };
         let snippet = Snippet::of(&entry.text, query, WIDTH);
         let reference = format!("{}#{}", names.of(session, collection), entry.turn);
@@ -196,7 +236,11 @@ fn print(
             false => writeln!(context.out, "{}", text(&printed, colour))?,
         }
     }
-    Ok(vanished)
+    if vanished > 0 {
+        context.out.flush()?;
+        Output::status(&format!("{vanished} more are no longer there"));
+    }
+    Ok(left_out)
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
@@ -210,9 +254,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     {
         return Ok(overview::first_steps());
     }
-    if !args.no_update {
-        update(&mut collection, &sessions);
-    }
+    let updated = match args.no_update {
+        true => Updated::default(),
+        false => update(&mut collection, &sessions),
+    };
     let sort = match args.sort {
         Order::Relevance => Sort::Relevance,
         Order::Date => Sort::Date,
@@ -224,12 +269,11 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         Output::status("nothing fits exactly; these are words that look like it");
     }
     let answered = found.similar.as_ref().unwrap_or(&query);
-    let vanished = print(context, (&collection, &sessions), answered, &found)?;
+    let mut left_out = print(context, (&collection, &sessions), answered, &found)?;
+    left_out.extend(updated.left_out.iter().chain(&found.left_out).cloned());
     context.out.flush()?;
     report(&sessions.findings);
-    if vanished > 0 {
-        Output::status(&format!("{vanished} more could not be read"));
-    }
+    let is_incomplete = mention_left_out(&left_out, &sessions, &collection);
     if found.more {
         Output::status(&format!("there are more than {}; --limit shows more", args.limit));
     }
@@ -239,5 +283,15 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
             Output::status(&note);
         }
     }
-    Ok(Exit::Fine)
+    if updated.is_busy && !found.is_current {
+        Output::status(
+            "another process is bringing the index up to date: the newest turns may be missing",
+        );
+        return Ok(Exit::Busy);
+    }
+    Ok(match (is_incomplete, collection.is_incomplete) {
+        (true, _) => Exit::Damaged,
+        (false, true) => Exit::Request,
+        (false, false) => Exit::Fine,
+    })
 }

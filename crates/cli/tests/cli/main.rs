@@ -12,6 +12,7 @@ mod codelia;
 mod everturn;
 mod exports;
 mod foreign;
+mod incomplete;
 mod kills;
 mod large;
 mod limits;

@@ -1,0 +1,143 @@
+//! Answers that lack something say so: sessions that cannot be read, too few open files, an index that is being made.
+#![expect(clippy::disallowed_methods, reason = "the test is in the way of the files")]
+
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::thread;
+use std::time::Duration;
+
+use crate::everturn::{command, run};
+
+fn everturn(root: &Path, words: &[&str], input: &str) -> Output {
+    let mut command = command(root);
+    command.env("HOME", root.join("home")).args(["--root", "r"]).args(words);
+    run(command, input)
+}
+
+/// The same where only so many files may be open.
+fn everturn_with(root: &Path, files: u32, words: &[&str]) -> Output {
+    let binary = env!("CARGO_BIN_EXE_everturn");
+    let script = format!("ulimit -n {files}; exec {binary} --root r \"$@\"");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script, "sh"]).args(words).current_dir(root);
+    shell.env_clear().env("HOME", root.join("home")).env("EVERTURN_MOUNTINFO", "/dev/null");
+    shell.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    run(shell, "")
+}
+
+fn texts(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+fn append(root: &Path, id: &str, narration: &str) {
+    let turn = format!(r#"{{"actor":"gm","narration":"{narration}"}}"#);
+    let output = everturn(root, &["append", id], &turn);
+    assert!(output.status.success(), "{}", texts(&output).1);
+}
+
+fn two_games(root: &Path) {
+    fs::create_dir_all(root.join("r")).unwrap();
+    for id in ["s1", "s2"] {
+        assert!(everturn(root, &["new", "game", "--id", id], "").status.success());
+        append(root, id, "a dragon");
+    }
+}
+
+#[test]
+fn a_search_names_what_it_could_not_read_and_tries_again_the_next_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    two_games(root);
+    let turns = root.join("r/sessions/active/s1/turns");
+    fs::rename(&turns, root.join("aside")).unwrap();
+    symlink("/nonexistent", &turns).unwrap();
+    for _ in 0..2 {
+        let output = everturn(root, &["search", "dragon"], "");
+        let (found, told) = texts(&output);
+        assert_eq!(output.status.code(), Some(4), "{told}");
+        assert!(found.contains("s2#1") && !found.contains("s1#1"), "{found}");
+        assert!(told.contains("sessions/active/s1 was not searched"), "{told}");
+    }
+    fs::remove_file(&turns).unwrap();
+    fs::rename(root.join("aside"), &turns).unwrap();
+    let output = everturn(root, &["search", "dragon"], "");
+    let (found, told) = texts(&output);
+    assert_eq!((output.status.code(), told.as_str()), (Some(0), ""));
+    assert!(found.contains("s1#1") && found.contains("s2#1"), "{found}");
+}
+
+#[test]
+fn too_few_open_files_are_no_damage_and_are_not_remembered() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    two_games(root);
+    let mut refused = 0;
+    for files in [9, 10, 11, 12, 13, 14, 16, 18, 20, 24] {
+        let export = ["export", "s1", "--format", "json"];
+        for words in [&["search", "dragon"][..], &["check"], &["check", "s1"], &export, &["ls"]] {
+            let output = everturn_with(root, files, words);
+            let (found, told) = texts(&output);
+            let what = format!("{files} {words:?}: {found}{told}");
+            let code = output.status.code();
+            if code != Some(0) {
+                refused += 1;
+                assert_eq!(code, Some(1), "{what}");
+                assert!(told.to_lowercase().contains("too many open files"), "{what}");
+            }
+            for damage in ["damaged", "missing", "bad-", "torn", "differs", "findings"] {
+                assert!(!told.contains(damage) && !found.contains(damage), "{what}");
+            }
+            if words == ["search", "dragon"] && code == Some(0) {
+                assert!(found.contains("s1#1") && found.contains("s2#1"), "{what}");
+            }
+        }
+        let output = everturn(root, &["search", "dragon"], "");
+        let (found, told) = texts(&output);
+        assert_eq!((output.status.code(), told.as_str()), (Some(0), ""), "{files}");
+        assert!(found.contains("s1#1") && found.contains("s2#1"), "{files}: {found}");
+    }
+    assert!(refused > 10, "{refused}");
+}
+
+/// The file that a process locks while it brings the index up to date.
+fn index_lock(dir: &Path) -> Option<std::path::PathBuf> {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            if let Some(found) = index_lock(&path) {
+                return Some(found);
+            }
+        } else if path.ends_with("catalog/lock") {
+            return Some(path);
+        }
+    }
+    None
+}
+
+#[test]
+fn a_search_waits_for_another_that_is_indexing_and_says_if_it_gives_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    two_games(root);
+    assert!(everturn(root, &["search", "dragon"], "").status.success());
+    let lock = File::open(index_lock(&root.join("home")).unwrap()).unwrap();
+    lock.lock().unwrap();
+    append(root, "s1", "a phoenix");
+    let output = everturn(root, &["search", "phoenix"], "");
+    let (_, told) = texts(&output);
+    assert_eq!(output.status.code(), Some(5), "{told}");
+    assert!(told.contains("the newest turns may be missing"), "{told}");
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            thread::sleep(Duration::from_secs(1));
+            lock.unlock().unwrap();
+        });
+        let output = everturn(root, &["search", "phoenix"], "");
+        let (found, told) = texts(&output);
+        assert_eq!((output.status.code(), told.as_str()), (Some(0), ""));
+        assert!(found.contains("s1#2"), "{found}");
+    });
+}
