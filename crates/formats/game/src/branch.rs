@@ -24,7 +24,7 @@ use everturn_json::finding::Finding;
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::marks;
 use everturn_session::staging::{BATCH_BYTES, Staging, built, staging_place};
-use everturn_store::{Durability, Step, Store, StoreError, Writer};
+use everturn_store::{Step, Store, StoreError, Writer};
 
 /// How a session is branched.
 #[derive(Debug, Clone)]
@@ -130,7 +130,7 @@ pub fn fork(
     let writer = lock_branch(&session, new)?;
     let turn = how.turn.unwrap_or(session.turn);
     let branch = Branch { session: &session, id: new, kind: Kind::Fork, status: Status::Active };
-    let findings = branch.make(&*writer, turn, how.batch, now, progress)?;
+    let findings = branch.make(&*writer, turn, Vec::new(), how.batch, now, progress)?;
     writer.release()?;
     source.release()?;
     Ok(Branched { id: new.clone(), turn, findings })
@@ -138,9 +138,9 @@ pub fn fork(
 
 /// Takes a session back to an earlier turn, text and state together.
 ///
-/// First a branch is made of the session as it is, so that nothing is lost; it is paused, and named
-/// `<id>-branch-<last turn>` unless another id is given. Then one commit cuts the session back. The next
-/// turn gets the number after `how.turn`.
+/// A branch is made of the session as it is, so that nothing is lost; it is paused, and named
+/// `<id>-branch-<last turn>` unless another id is given. It is built unseen; one commit gives it its name and cuts the
+/// session back. The next turn gets the number after `how.turn`.
 pub fn rewind(
     store: &Arc<dyn Store>,
     id: &SessionId,
@@ -148,69 +148,95 @@ pub fn rewind(
     now: Timestamp,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Rewound, GameError> {
-    let writer = lock(store, id)?;
-    let session = Session::open(Arc::clone(store), id)?;
-    session.must_be(&[Status::Active, Status::Paused], "active or paused")?;
     let Some(turn) = how.turn else {
         return Err(GameError::input("a rewind needs the turn to go back to"));
     };
+    let (session, name, writer) = lock_with_branch(store, id, how.id.as_ref())?;
+    session.must_be(&[Status::Active, Status::Paused], "active or paused")?;
     if turn == session.turn {
         return Err(GameError::input(format!("turn {turn} is the last one already")));
     }
     let (steps, findings) = cut_back(&session, turn, now)?;
-    let (name, branch_writer) = match &how.id {
-        Some(name) => (name.clone(), lock_branch(&session, name)?),
-        None => free_branch(&session)?,
-    };
     let branch =
         Branch { session: &session, id: &name, kind: Kind::Rewind, status: Status::Paused };
-    branch.make(&*branch_writer, session.turn, how.batch, now, progress)?;
-    if let Err(error) = writer.commit(steps, Durability::Synced) {
-        // After a poisoned commit the session may turn out to be cut, and then only the branch has it all.
-        if !matches!(error, StoreError::Poisoned { .. }) {
-            let path = Status::Paused.session(&name);
-            // A branch that cannot be taken back is one session too many, and nothing worse.
-            drop(branch_writer.commit(vec![Step::Remove { path }], Durability::Synced));
-        }
-        return Err(error.into());
-    }
-    branch_writer.release()?;
+    branch.make(&*writer, session.turn, steps, how.batch, now, progress)?;
     writer.release()?;
     Ok(Rewound { turn, branch: name, findings })
 }
 
+/// Becomes the one writer of a session and of a branch that is to be made of it, so that one commit can change both. A
+/// branch without an id gets the first name that is free.
+fn lock_with_branch(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    branch: Option<&SessionId>,
+) -> Result<(Session, SessionId, Box<dyn Writer>), GameError> {
+    let mut number = 1_u64;
+    loop {
+        let last = Session::open(Arc::clone(store), id)?.turn;
+        let name = match branch {
+            Some(name) => name.clone(),
+            None => branch_name(id, last, number)?,
+        };
+        let own = Status::ALL.map(|status| status.session(id));
+        // The places of the branch come first, so that what is busy there is told apart from the session.
+        let mut scopes = Status::ALL.map(|status| status.session(&name)).to_vec();
+        scopes.push(staging_place(&name));
+        scopes.extend(own.iter().cloned());
+        let writer = match store.lock(&scopes) {
+            Ok(writer) => writer,
+            Err(StoreError::Busy { scope, .. }) if branch.is_none() && !own.contains(&scope) => {
+                number += 1;
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let session = Session::open(Arc::clone(store), id)?;
+        if branch.is_none() && session.turn != last {
+            // Another process has played on in between.
+            writer.release()?;
+            continue;
+        }
+        match must_be_free(&session, &name) {
+            Ok(()) => return Ok((session, name, writer)),
+            Err(GameError::Taken { .. }) if branch.is_none() => {
+                writer.release()?;
+                number += 1;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The name of the branch that a rewind makes; the first one has no number.
+fn branch_name(id: &SessionId, last: u64, number: u64) -> Result<SessionId, GameError> {
+    let name = match number {
+        1 => format!("{id}-branch-{last}"),
+        _ => format!("{id}-branch-{last}-{number}"),
+    };
+    Ok(SessionId::parse(&name)?)
+}
+
 /// Becomes the writer of a session that is to be made from another; its id must be free.
 fn lock_branch(session: &Session, id: &SessionId) -> Result<Box<dyn Writer>, GameError> {
-    let (store, archived) = (&session.store, archive(id)?);
     if *id == session.id {
         return Err(GameError::Taken { id: id.clone(), place: session.dir.clone() });
     }
-    let writer = lock_with(store, id, &[staging_place(id)])?;
+    let writer = lock_with(&session.store, id, &[staging_place(id)])?;
+    must_be_free(session, id)?;
+    Ok(writer)
+}
+
+/// Fails if a session of this id is anywhere.
+fn must_be_free(session: &Session, id: &SessionId) -> Result<(), GameError> {
+    let (store, archived) = (&session.store, archive(id)?);
     let place = match find(store, id)? {
         Some(status) => Some(status.session(id)),
         None => store.stat(&archived)?.map(|_| archived),
     };
     match place {
         Some(place) => Err(GameError::Taken { id: id.clone(), place }),
-        None => Ok(writer),
-    }
-}
-
-/// The first free name for the branch of a session that is rewound.
-fn free_branch(session: &Session) -> Result<(SessionId, Box<dyn Writer>), GameError> {
-    let (id, last) = (&session.id, session.turn);
-    let mut number = 1_u64;
-    loop {
-        let name = match number {
-            1 => format!("{id}-branch-{last}"),
-            _ => format!("{id}-branch-{last}-{number}"),
-        };
-        let name = SessionId::parse(&name)?;
-        match lock_branch(session, &name) {
-            Ok(writer) => return Ok((name, writer)),
-            Err(GameError::Taken { .. } | GameError::Store(StoreError::Busy { .. })) => number += 1,
-            Err(error) => return Err(error),
-        }
+        None => Ok(()),
     }
 }
 
@@ -311,11 +337,12 @@ struct Branch<'a> {
 }
 
 impl Branch<'_> {
-    /// Makes it: unseen until the last commit, and durable when this returns.
+    /// Makes it: unseen until the last commit, which does `with` as well, and durable when this returns.
     fn make(
         &self,
         writer: &dyn Writer,
         turn: u64,
+        with: Vec<Step>,
         batch: u64,
         now: Timestamp,
         progress: &mut dyn FnMut(Progress),
@@ -336,7 +363,7 @@ impl Branch<'_> {
             for copy in &copies {
                 staging.copy(&copy.from, &copy.to, copy.len, copy.content)?;
             }
-            staging.finish(self.status.session(self.id), last)
+            staging.finish(self.status.session(self.id), last.into_iter().chain(with).collect())
         })?;
         Ok(moment.findings)
     }

@@ -436,8 +436,8 @@ pub(crate) fn branches() -> Vec<Case> {
             name: "rewind",
             prepare: |store| drop(played(store, NAME, 104)),
             operate: |store, _| back(store, 97),
-            // The branch is there before the session is cut.
-            states: 3,
+            // One commit gives the branch its name and cuts the session.
+            states: 2,
             several: false,
             turn: Some(104),
         },
@@ -445,7 +445,7 @@ pub(crate) fn branches() -> Vec<Case> {
             name: "rewind of a scene",
             prepare: scene,
             operate: |store, _| back(store, 1),
-            states: 3,
+            states: 2,
             several: false,
             turn: Some(3),
         },
@@ -453,7 +453,7 @@ pub(crate) fn branches() -> Vec<Case> {
             name: "rewind of the program's",
             prepare: |store| drop(program(store, NAME, 12)),
             operate: |store, _| back(store, 7),
-            states: 3,
+            states: 2,
             several: false,
             turn: Some(12),
         },
