@@ -301,8 +301,6 @@ flushes! {
     StagedFile,
     /// The directory of such files.
     StagedDir,
-    /// The same, when a content gets its name there back because a commit has failed.
-    UndoStaged,
     /// A file that commits have changed, before the log starts anew.
     CheckpointFile,
     /// A directory in which commits have changed names, before the log starts anew.

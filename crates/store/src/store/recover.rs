@@ -28,7 +28,7 @@ use super::quarantine::{ensure_dir, fingerprint_range, keep_bytes, set_aside};
 use super::record::{NewContent, StagedContent};
 use super::relocate::relocate;
 use super::replay::{Content, FileHistory, History};
-use super::staged::{is_whole, set_staged_aside, staged_path};
+use super::staged::{is_whole, place_staged, set_staged_aside, staged_path};
 use super::tracked::sync_dir;
 use crate::disk::{Access, Disk, DiskFile, Flush, Stat, append_full, read_all};
 use everturn_json::finding::{Code, Finding};
@@ -335,13 +335,13 @@ impl Recovery<'_> {
             NewContent::Bytes(bytes) => Some(keep_bytes(self.disk, place, bytes)?),
             NewContent::Staged(staged) => {
                 let beside = staged_path(self.number, staged.number);
-                match look(self.disk, &beside)? {
-                    Some(stat) => {
-                        let file = open_uncached(self.disk, &beside, Access::Read)?;
-                        Some(set_aside(self.disk, place, &*file, 0, stat.len)?.place)
-                    }
-                    // It had its place before the other program came.
-                    None => None,
+                if is_whole(self.disk, &beside, staged.print)? {
+                    let file = open_uncached(self.disk, &beside, Access::Read)?;
+                    Some(set_aside(self.disk, place, &*file, 0, staged.print.len)?.place)
+                } else {
+                    // The other program has written into the file itself, which was the only one; or it was
+                    // renamed into its place, on a disk without links.
+                    None
                 }
             }
         };
@@ -359,10 +359,17 @@ impl Recovery<'_> {
         shown: Option<Fingerprint>,
     ) -> Result<(), StoreError> {
         let place = staged_path(self.number, staged.number);
-        if is_whole(self.disk, &place, staged.print)? {
+        let id = |stat: Option<Stat>| stat.map(|stat| stat.id);
+        let beside = id(look(self.disk, &place)?);
+        // Both may be names of one file.
+        let in_place = shown == Some(staged.print) && beside == id(look(self.disk, path)?);
+        if !in_place && is_whole(self.disk, &place, staged.print)? {
             self.make_parents(path)?;
-            // A copied content stays beside the log until the log is recycled.
-            return relocate(self.disk, &place, path).map(drop);
+            drop(self.disk.remove(&self.temp));
+            let made = ensure_dir(self.disk, &own(&["tmp"]), &mut Vec::new());
+            // It keeps its name beside the log until the log is recycled, if it can.
+            let temp = made.is_ok().then_some(&self.temp);
+            return place_staged(self.disk, &place, temp, path).map(drop);
         }
         if shown != Some(staged.print) {
             return Err(StoreError::Lost { path: path.clone(), staged: place });
