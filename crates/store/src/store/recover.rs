@@ -30,7 +30,7 @@ use super::relocate::relocate;
 use super::replay::{Content, FileHistory, History};
 use super::staged::{is_whole, place_staged, set_staged_aside, staged_path};
 use super::tracked::sync_dir;
-use crate::disk::{Access, Disk, DiskFile, Flush, Stat, append_full, read_all};
+use crate::disk::{Access, Disk, DiskFile, Flush, Kind, Stat, append_full, read_all};
 use everturn_json::finding::{Code, Finding};
 use everturn_json::names::{FilePath, PathSet};
 
@@ -345,9 +345,34 @@ impl Recovery<'_> {
                 }
             }
         };
+        self.secure_kept(place)?;
         let kept = kept.map(|kept| format!("; the committed content is in {kept}"));
         let message = "changed by another program after a commit; its content was kept";
         self.report(place, None, format!("{message}{}", kept.unwrap_or_default()));
+        Ok(())
+    }
+
+    /// Flushes what another program has put there and recovery leaves as it is: neither the log nor the disk
+    /// would have it, or what it has replaced, after a power cut.
+    fn secure_kept(&self, path: &FilePath) -> Result<(), StoreError> {
+        let mut open: Vec<_> =
+            look(self.disk, path)?.map(|stat| (path.clone(), stat.kind)).into_iter().collect();
+        while let Some((path, kind)) = open.pop() {
+            match kind {
+                Kind::File => {
+                    let file = self.disk.open(&path, Access::Read);
+                    let file = file.map_err(StoreError::io("open", &path))?;
+                    file.sync(Flush::KeptFile).map_err(StoreError::io("flush", &path))?;
+                }
+                Kind::Dir => {
+                    let listing = self.disk.list(&path).map_err(StoreError::io("list", &path))?;
+                    let children = listing.entries.iter().filter(|entry| !entry.linked);
+                    open.extend(children.map(|entry| (path.join(&entry.name), entry.kind)));
+                    sync_dir(self.disk, &path, Flush::KeptDir)?;
+                }
+                Kind::LinkOutside | Kind::Other => {}
+            }
+        }
         Ok(())
     }
 

@@ -69,6 +69,7 @@ fn no_flush_can_be_left_out() {
             Flush::CloseFile => many::crash_notices(*why),
             Flush::RecoverLog => chains::notices(*why),
             Flush::ExistingFile | Flush::ExistingDir => foreign::notices(*why),
+            Flush::KeptFile | Flush::KeptDir => foreign::notices_kept(*why),
             Flush::CopiedTree => mounts::notices(*why),
             Flush::Abort | Flush::UndoFile | Flush::UndoDir => failure_notices(*why),
             Flush::StagedFile | Flush::StagedDir => crash_notices(*why, &staging()),
