@@ -30,7 +30,7 @@ use super::relocate::relocate;
 use super::replay::{Content, FileHistory, History};
 use super::staged::{is_whole, place_staged, set_staged_aside, staged_path};
 use super::tracked::sync_dir;
-use crate::disk::{Access, Disk, DiskFile, Flush, Kind, Stat, append_full, read_all};
+use crate::disk::{Access, Disk, DiskFile, Flush, Kind, Mode, Stat, append_full, read_all};
 use everturn_json::finding::{Code, Finding};
 use everturn_json::names::{FilePath, PathSet};
 
@@ -314,19 +314,35 @@ impl Recovery<'_> {
             NewContent::Staged(staged) => return self.put_in_place(place, *staged, shown),
         };
         self.make_parents(place)?;
+        let written = |file| {
+            let (name, parts) = (name.clone(), vec![(0, new.print())]);
+            WrittenFile { name, place: place.clone(), file, parts }
+        };
+        match self.write_temp(mode, bytes) {
+            // Whole on the disk before it takes the place of anything.
+            Ok(made) => written(made).secure()?,
+            // It has the content, which is read back from the disk; only that it is written again is not to be had.
+            Err(error) if error.is_full() && shown == Some(new.print()) => {
+                drop(self.disk.remove(&self.temp));
+                return written(open_uncached(self.disk, place, Access::Read)?).secure();
+            }
+            Err(error) => return Err(error),
+        }
+        if relocate(self.disk, &self.temp, place)?.is_copied() {
+            drop(self.disk.remove(&self.temp));
+        }
+        Ok(())
+    }
+
+    /// Writes a content under the temporary name.
+    fn write_temp(&self, mode: Mode, bytes: &[u8]) -> Result<Box<dyn DiskFile>, StoreError> {
         ensure_dir(self.disk, &own(&["tmp"]), &mut Vec::new())?;
         // A crash in an earlier recovery may have left it.
         drop(self.disk.remove(&self.temp));
         let made =
             self.disk.create(&self.temp, mode).map_err(StoreError::io("create", &self.temp))?;
         append_full(&*made, bytes).map_err(StoreError::io("write", &self.temp))?;
-        let (name, parts) = (name.clone(), vec![(0, new.print())]);
-        // Whole on the disk before it takes the place of anything.
-        WrittenFile { name, place: place.clone(), file: made, parts }.secure()?;
-        if relocate(self.disk, &self.temp, place)?.is_copied() {
-            drop(self.disk.remove(&self.temp));
-        }
-        Ok(())
+        Ok(made)
     }
 
     /// Another program has changed the file, and its content stays: ours goes to the quarantine.
