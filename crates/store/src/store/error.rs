@@ -111,7 +111,8 @@ pub enum StoreError {
 
 impl StoreError {
     /// Whether there was no room for what was to be written, and nothing is in doubt.
-    pub(crate) fn is_full(&self) -> bool {
+    #[must_use]
+    pub fn is_full(&self) -> bool {
         matches!(self, StoreError::Io { source, .. } if is_full(source))
     }
 
