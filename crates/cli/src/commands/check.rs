@@ -63,8 +63,12 @@ fn locate(path: &Path) -> Result<Place, Error> {
 /// The place of a session that is named; what is neither a path nor a session is told as a path.
 fn named(path: &Path, context: &mut Context) -> Result<Place, Error> {
     let name = path.to_string_lossy();
-    let Ok(found) = context.find_to_read(&name) else { return locate(path) };
-    locate(&found.root.path.join(found.place.path.as_str()))
+    match context.find_to_read(&name) {
+        Ok(found) => locate(&found.root.path.join(found.place.path.as_str())),
+        // Whether there is such a session cannot be told.
+        Err(error) if error.exit() != Exit::Request && !path.exists() => Err(error),
+        Err(_) => locate(path),
+    }
 }
 
 /// The directory above `sessions` of a game session, or above `campaigns` of a campaign, so that its own name

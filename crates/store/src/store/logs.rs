@@ -76,9 +76,9 @@ impl Core {
 
     /// Says once of each name that something is in its way.
     fn report_blocked(&mut self, blocked: &[Blocked]) {
-        for (file, cause) in blocked {
-            if self.reported.insert(file.clone()) {
-                self.findings.push(blocked_finding(file, cause));
+        for blocked in blocked {
+            if self.reported.insert(blocked.name.clone()) {
+                self.findings.push(blocked_finding(blocked));
             }
         }
     }
@@ -104,9 +104,10 @@ impl Core {
             let blocked = self.recover_dead_logs()?;
             let near =
                 |scope: &FilePath, path: &FilePath| path.is_within(scope) || scope.is_within(path);
-            let concerns = |(path, _): &Blocked| scopes.iter().any(|scope| near(scope, path));
-            if let Some((path, cause)) = blocked.into_iter().find(concerns) {
-                return Err(StoreError::Blocked { path, cause });
+            let concerns =
+                |blocked: &&Blocked| scopes.iter().any(|scope| near(scope, &blocked.name));
+            if let Some(blocked) = blocked.iter().find(concerns) {
+                return Err(blocked.error());
             }
             if !left_behind {
                 return Ok(());

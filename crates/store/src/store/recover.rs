@@ -58,8 +58,8 @@ pub(super) fn read_log(
     number: LogNumber,
 ) -> Result<Result<History, Finding>, StoreError> {
     let path = number.file();
-    let file = disk.open(&path, Access::Read).map_err(StoreError::io("open", &path))?;
-    let scan = scan(&*file).map_err(StoreError::io("read", &path))?;
+    let file = disk.open(&path, Access::Read).map_err(StoreError::log("open", &path))?;
+    let scan = scan(&*file).map_err(StoreError::log("read", &path))?;
     if scan.damaged {
         let message = "the header of this log is damaged, so its commits cannot be told apart";
         let code = Code::BadLog;
@@ -95,7 +95,19 @@ impl fmt::Debug for RecoveryProgress {
 }
 
 /// A name that cannot be brought to where a log says it is, and why.
-pub(super) type Blocked = (FilePath, Arc<StoreError>);
+#[derive(Debug, Clone)]
+pub(super) struct Blocked {
+    pub(super) name: FilePath,
+    pub(super) log: LogNumber,
+    pub(super) cause: Arc<StoreError>,
+}
+
+impl Blocked {
+    pub(super) fn error(&self) -> StoreError {
+        let (path, log) = (self.name.clone(), self.log.file());
+        StoreError::Blocked { path, log, cause: Arc::clone(&self.cause) }
+    }
+}
 
 /// What came of replaying a log.
 #[derive(Default)]
@@ -254,7 +266,8 @@ impl Recovery<'_> {
         let Err(error) = done else { return };
         let error = Arc::new(error);
         for name in names {
-            self.blocked.push((name.clone(), Arc::clone(&error)));
+            let (log, cause) = (self.number, Arc::clone(&error));
+            self.blocked.push(Blocked { name: name.clone(), log, cause });
             self.blocked_names.extend([name.clone()]);
         }
         self.waiting.extend(commits);

@@ -131,7 +131,7 @@ impl Core {
         loop {
             let outcome = recover(&*self.disk, number, &self.options.progress);
             let full = match &outcome {
-                Ok(recovered) => recovered.blocked.iter().any(|(_, cause)| cause.is_full()),
+                Ok(recovered) => recovered.blocked.iter().any(|blocked| blocked.cause.is_full()),
                 Err(error) => error.is_full(),
             };
             let again = full && self.release_for_recovery(number).unwrap_or(false);
