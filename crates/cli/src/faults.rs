@@ -18,6 +18,14 @@ impl From<StoreError> for Error {
             StoreError::Busy { .. } => {
                 (Exit::Busy, Some("wait until that process is done, or end it, and try again"))
             }
+            StoreError::Blocked { .. } => {
+                let next = "remove what is in the way and run the command again; the log keeps the commits until then";
+                (Exit::Damaged, Some(next))
+            }
+            StoreError::UnreadableLog { .. } => {
+                let next = "run everturn check as the user who owns that log, or give yourself access to it";
+                (Exit::Damaged, Some(next))
+            }
             StoreError::Poisoned { .. } => {
                 let next =
                     "the outcome is open: look whether the change is there before you repeat it";

@@ -102,7 +102,9 @@ fn kind_of_session_error(error: &LayoutError) -> ErrorKind {
         LayoutError::Store(StoreError::Busy { .. }) => ErrorKind::Busy,
         LayoutError::Store(StoreError::Poisoned { .. }) => ErrorKind::Reopen,
         LayoutError::Store(StoreError::Io { .. }) => ErrorKind::Io,
-        LayoutError::Store(StoreError::Blocked { .. } | StoreError::Lost { .. })
+        LayoutError::Store(
+            StoreError::Blocked { .. } | StoreError::UnreadableLog { .. } | StoreError::Lost { .. },
+        )
         | LayoutError::Damaged { .. } => ErrorKind::Damaged,
         LayoutError::Store(StoreError::Missing { .. })
         | LayoutError::NoSession { .. }

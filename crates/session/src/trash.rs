@@ -203,8 +203,23 @@ pub fn restore(
     name: &TrashName,
     homes: Homes,
 ) -> Result<Trashed, TrashError> {
+    restore_with(store, name, homes, |_| Ok(Vec::new()))
+}
+
+/// The same with files that may be in the trash beside it: `companions` are their paths below the root, for one of
+/// the paths where the session may be.
+pub fn restore_with(
+    store: &Arc<dyn Store>,
+    name: &TrashName,
+    homes: Homes,
+    companions: fn(&FilePath) -> Result<Vec<FilePath>, NameError>,
+) -> Result<Trashed, TrashError> {
     let (id, place) = (&name.id, name.place()?);
-    let scopes: Vec<FilePath> = homes(id)?.into_iter().chain([place.clone()]).collect();
+    let mut scopes = homes(id)?;
+    for home in homes(id)? {
+        scopes.extend(companions(&home)?);
+    }
+    scopes.push(place.clone());
     let writer = store.lock(&scopes)?;
     let missing = || TrashError::NotInTrash { name: name.to_string() };
     let trashed = look_into(store, name, homes)?.ok_or_else(missing)?;
@@ -213,8 +228,14 @@ pub fn restore(
             return Err(TrashError::Taken { id: id.clone(), place: home });
         }
     }
-    let back = Step::Rename { from: trashed.now_at()?, to: trashed.path.clone() };
-    writer.commit(vec![back], Durability::Synced)?;
+    let mut back = vec![Step::Rename { from: trashed.now_at()?, to: trashed.path.clone() }];
+    for path in companions(&trashed.path)? {
+        let companion = Trashed { name: trashed.name.clone(), path };
+        if store.stat(&companion.now_at()?)?.is_some() {
+            back.push(Step::Rename { from: companion.now_at()?, to: companion.path });
+        }
+    }
+    writer.commit(back, Durability::Synced)?;
     // Only empty directories are left of it, which nobody takes for anything.
     writer.commit(vec![Step::Remove { path: place }], Durability::Written)?;
     writer.release()?;

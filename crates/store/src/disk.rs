@@ -301,8 +301,6 @@ flushes! {
     StagedFile,
     /// The directory of such files.
     StagedDir,
-    /// The same, when a content gets its name there back because a commit has failed.
-    UndoStaged,
     /// A file that commits have changed, before the log starts anew.
     CheckpointFile,
     /// A directory in which commits have changed names, before the log starts anew.
@@ -329,6 +327,11 @@ flushes! {
     RecoverFile,
     /// A directory in which recovery has changed names.
     RecoverDir,
+    /// A file of another program that recovery leaves as it is, before the log no longer has the commit that it
+    /// takes the place of.
+    KeptFile,
+    /// A directory of such files.
+    KeptDir,
     /// Bytes that are about to be cut from a file.
     QuarantineFile,
     /// The directories of the quarantine.

@@ -68,7 +68,12 @@ fn locate(path: &Path) -> Result<Place, Error> {
 /// was moved before it could be looked at.
 fn named(path: &Path, context: &mut Context) -> Result<Option<Place>, Error> {
     let name = path.to_string_lossy();
-    let Ok(found) = context.find_to_read(&name) else { return locate(path).map(Some) };
+    let found = match context.find_to_read(&name) {
+        Ok(found) => found,
+        // Whether there is such a session cannot be told.
+        Err(error) if error.exit() != Exit::Request && !path.exists() => return Err(error),
+        Err(_) => return locate(path).map(Some),
+    };
     let place = found.root.path.join(found.place.path.as_str());
     match locate(&place) {
         Err(_) if !place.exists() => Ok(None),

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod beside;
+mod blocked;
 mod campaigns;
 mod catalog;
 mod check;

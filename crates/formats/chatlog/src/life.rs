@@ -29,7 +29,15 @@ fn homes(id: &SessionId) -> Result<Vec<FilePath>, NameError> {
     Ok(vec![document(id)?, below(&FilePath::root(), &format!("{id}.json"))])
 }
 
-/// Moves a chat log to the trash, with the journal put into it; returns the name that it has there.
+/// What goes to the trash with a document if the journal cannot be put into it.
+fn companions(document: &FilePath) -> Result<Vec<FilePath>, NameError> {
+    Ok(vec![Files::of(document)?.journal])
+}
+
+/// Moves a chat log to the trash; returns the name that it has there.
+///
+/// The journal is put into the document before. If there is no room for that, or if it would take more than one
+/// commit, the journal goes to the trash beside the document.
 pub(super) fn trash(
     store: &Arc<dyn Store>,
     path: &FilePath,
@@ -45,9 +53,14 @@ pub(super) fn trash(
     let mut scopes = files.scopes();
     scopes.push(name.place()?);
     let mut writer = ChatWriter::with(store, &files, store.lock(&scopes)?)?;
-    writer.fold()?;
+    writer.fold_if_room()?;
     let (trashed, away) = throw_away(&name, path)?;
     let mut steps = vec![away];
+    for file in companions(path)? {
+        if store.stat(&file)?.is_some() {
+            steps.push(throw_away(&name, &file)?.1);
+        }
+    }
     if store.stat(&files.index)?.is_some() {
         steps.push(Step::Remove { path: files.index });
     }
@@ -68,7 +81,7 @@ fn name_of(name: &str) -> Result<TrashName, ChatError> {
 
 /// Puts a chat log back where it belongs.
 pub(super) fn restore(store: &Arc<dyn Store>, name: &str) -> Result<Place, ChatError> {
-    let back = common::restore(store, &name_of(name)?, homes)?;
+    let back = common::restore_with(store, &name_of(name)?, homes, companions)?;
     Ok(Place { id: back.name.id.to_string(), path: back.path })
 }
 

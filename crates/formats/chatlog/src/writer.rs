@@ -292,6 +292,18 @@ impl ChatWriter {
         folded
     }
 
+    /// The same if one commit can do it and there is room for that; otherwise the journal stays as it is.
+    pub(super) fn fold_if_room(&mut self) -> Result<(), ChatError> {
+        let size = self.log.content.len().saturating_add(self.log.overlay.bytes);
+        if size > self.batch && self.log.lost.is_none() {
+            return Ok(());
+        }
+        match self.fold() {
+            Err(ChatError::Store(error)) if error.is_full() => Ok(()),
+            folded => folded,
+        }
+    }
+
     fn fold_overlay(&mut self) -> Result<(), ChatError> {
         if self.log.overlay.is_empty() {
             if self.log.store.stat(&self.log.files.journal)?.is_some() {

@@ -127,6 +127,11 @@ impl SimDisk {
         self.world().mount_points.push(dir.clone());
     }
 
+    /// Makes all further links fail, as on a file system that has none.
+    pub fn refuse_links(&self) {
+        self.world().refuses_links = true;
+    }
+
     /// Lets the background write of a file fail. Its unflushed bytes stay in the page cache and never reach the
     /// disk, which has NUL where the file has grown. The next flush reports the error; later ones succeed.
     ///
@@ -210,6 +215,9 @@ impl Disk for SimDisk {
         let mut world = self.world();
         world.change_with_room(self.pid)?;
         world.check_mount(file, to)?;
+        if world.refuses_links {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         world.link(file, to)
     }
 

@@ -13,6 +13,7 @@ use super::plan::{Aid, Planned, Staged};
 use super::quarantine::{ensure_dir, fingerprint_range};
 use super::record::{Op, Record};
 use super::relocate::{Relocated, relocate};
+use super::staged::StagedName;
 use super::tracked::Tracked;
 use crate::disk::{Access, Disk, DiskFile, FileId, Flush, Mode, Stat, is_full};
 use everturn_json::names::{FilePath, PathSet};
@@ -26,6 +27,8 @@ struct Cleanup {
     unneeded: Vec<FilePath>,
     /// New contents that had to be copied into their places.
     copied: Vec<FilePath>,
+    /// Contents beside the log that have their places and have kept their names: not removed yet.
+    staged: Vec<FilePath>,
     /// Data that is removed, or was copied to its new name: the batch is not done before they are gone.
     originals: Vec<FilePath>,
 }
@@ -156,6 +159,7 @@ impl Core {
         }
         self.clear_away(cleanup.unneeded);
         self.clear_away(cleanup.copied);
+        self.note_staged(&planned.ops, &cleanup.staged);
         Ok(())
     }
 
@@ -331,35 +335,54 @@ impl Core {
         undo: &mut Vec<Undo>,
         cleanup: &mut Cleanup,
     ) -> Result<(), StoreError> {
-        let Staged { temp, file, beside, old, old_mode, expected, last } = staged;
-        let (beside, replaces) = (beside.is_some(), old.is_some());
-        let unchanged = expected.map_or(Ok(()), |expected| is_still(&*self.disk, path, expected));
-        let kept = unchanged.and_then(|()| match old {
-            // Nothing comes after it that could fail.
-            _ if last => Ok(None),
-            None if beside => Ok(None),
-            None => Ok(Some(Undo::Remove { path: path.clone() })),
-            Some(bytes) => self.keep_old(path, bytes, old_mode, cleanup).map(Some),
-        });
-        let replaced = kept.and_then(|kept| {
-            let relocated = if beside {
-                self.put_staged(path, &temp, undo)?
-            } else {
-                self.replace(path, &temp, file, undo)?
-            };
-            undo.extend(kept);
-            let (file, replaced) = (path.clone(), replaces);
-            if relocated.is_copied() {
-                cleanup.copied.push(temp.clone());
-            } else if beside && !last {
-                undo.push(Undo::Unstage { file, staged: temp.clone(), replaced });
-            }
-            Ok(())
-        });
+        let (temp, beside) = (staged.temp.clone(), staged.beside.is_some());
+        let replaced = self.replace_by(path, staged, undo, cleanup);
         if replaced.is_err() && !beside {
             drop(self.disk.remove(&temp));
         }
         replaced
+    }
+
+    fn replace_by(
+        &mut self,
+        path: &FilePath,
+        staged: Staged,
+        undo: &mut Vec<Undo>,
+        cleanup: &mut Cleanup,
+    ) -> Result<(), StoreError> {
+        let Staged { temp, file, beside, old, old_mode, expected, last } = staged;
+        if let Some(expected) = expected {
+            is_still(&*self.disk, path, expected)?;
+        }
+        let replaced = old.is_some();
+        let kept = match old {
+            // Nothing comes after it that could fail.
+            _ if last => None,
+            None => Some(Undo::Remove { path: path.clone() }),
+            Some(bytes) => Some(self.keep_old(path, bytes, old_mode, cleanup)?),
+        };
+        if beside.is_none() {
+            let relocated = self.replace(path, &temp, file, undo)?;
+            undo.extend(kept);
+            if relocated.is_copied() {
+                cleanup.copied.push(temp);
+            }
+            return Ok(());
+        }
+        match self.put_staged(path, &temp, undo)? {
+            StagedName::Kept => {
+                undo.extend(kept);
+                cleanup.staged.push(temp);
+            }
+            StagedName::Gone if last => {}
+            StagedName::Gone => {
+                undo.extend(kept.filter(|_| replaced));
+                // Until an abort is safe, the record needs the content. A rename loses neither name: what is
+                // flushed later cannot be there without it.
+                undo.push(Undo::Rename { from: path.clone(), to: temp });
+            }
+        }
+        Ok(())
     }
 
     /// Gives a file that is about to be replaced a second name.

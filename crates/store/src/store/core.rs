@@ -13,6 +13,7 @@ use super::plan::{Aid, Outlook, Planned, Tidy, plan};
 use super::quarantine::ensure_dir;
 use super::record::{Op, Record};
 use super::recover::Blocked;
+use super::staged::KeptFiles;
 use super::tracked::Tracked;
 use super::{Durability, Options, Receipt, Step, StoreError};
 use crate::disk::{Disk, Flush};
@@ -74,6 +75,8 @@ pub(super) struct Core {
     temp_count: u64,
     /// How many contents were staged beside the log.
     pub(super) staged_count: Arc<AtomicU64>,
+    /// Those that are still there although they have their places.
+    pub(super) kept_files: KeptFiles,
     /// How many writers have scopes of this store.
     pub(super) writers: usize,
     pub(super) poisoned: Option<Arc<StoreError>>,
@@ -146,6 +149,7 @@ impl Core {
             courtesy: Courtesy::default(),
             temp_count: 0,
             staged_count: Arc::default(),
+            kept_files: KeptFiles::default(),
             writers: 0,
             poisoned: None,
             blocked: Vec::new(),
@@ -327,7 +331,11 @@ impl Core {
     pub(super) fn sync_log(&mut self, why: Flush) -> Result<(), StoreError> {
         let Some(log) = &mut self.log else { return Ok(()) };
         let path = log.number.file();
-        log.sync(why).map_err(|error| self.poison(StoreError::io("flush", &path)(error)))
+        log.sync(why).map_err(|error| self.poison(StoreError::io("flush", &path)(error)))?;
+        if self.preface.is_empty() {
+            self.remove_settled();
+        }
+        Ok(())
     }
 
     /// Flushes the log and applies all that is pending.
@@ -350,6 +358,7 @@ impl Core {
         let within = |path: &FilePath| names.iter().any(|name| path.is_within(name));
         self.flush_files(within, Flush::SettleFile, Flush::SettleDir)?;
         self.lives.settle(&names);
+        self.kept_files.settle(&names);
         self.preface.push(Record::Settled(names));
         Ok(())
     }
@@ -372,6 +381,7 @@ impl Core {
         self.known.forget_dirs();
         self.preface.clear();
         self.files.clear();
+        self.remove_kept();
         Ok(())
     }
 

@@ -87,13 +87,24 @@ pub enum StoreError {
         reason: &'static str,
     },
     /// A process that is gone has left commits there that cannot be completed.
-    #[error("commits of a process that is gone cannot be completed at {path}")]
+    #[error("commits of a process that is gone cannot be completed at {path}, and wait in {log}")]
     Blocked {
         /// Where.
         path: FilePath,
+        /// The log that has them.
+        log: FilePath,
         /// What is in the way.
         #[source]
         cause: Arc<StoreError>,
+    },
+    /// A log that may hold commits cannot be read.
+    #[error("the log {log} cannot be read, and may hold commits that the files do not show")]
+    UnreadableLog {
+        /// The log.
+        log: FilePath,
+        /// What the disk said.
+        #[source]
+        source: Arc<io::Error>,
     },
     /// A new content that stood beside the log of a process that is gone is not there as it was written.
     #[error("what {path} was to become is damaged or gone: {staged}")]
@@ -122,8 +133,23 @@ pub enum StoreError {
 
 impl StoreError {
     /// Whether there was no room for what was to be written, and nothing is in doubt.
-    pub(crate) fn is_full(&self) -> bool {
+    #[must_use]
+    pub fn is_full(&self) -> bool {
         matches!(self, StoreError::Io { source, .. } if is_full(source))
+    }
+
+    /// The same for a log that cannot be read. One that is gone, or of a newer version, is told as any other file.
+    pub(crate) fn log(
+        doing: &'static str,
+        log: &FilePath,
+    ) -> impl FnOnce(io::Error) -> StoreError + use<> {
+        let log = log.clone();
+        move |source| match source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::Unsupported => {
+                StoreError::io(doing, &log)(source)
+            }
+            _ => StoreError::UnreadableLog { log, source: Arc::new(source) },
+        }
     }
 
     /// Makes an error of what the disk said, for `map_err`.

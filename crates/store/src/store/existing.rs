@@ -2,12 +2,16 @@
 //!
 //! Another program may have saved it without a flush. Then a power cut could bring back what was there before
 //! that save, which recovery would take for a change that came after the commit.
+//!
+//! Files are flushed one by one while a batch is planned, and their directories once for all of them, when
+//! everything was read.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::StoreError;
 use super::core::Core;
 use super::fingerprint::Fingerprint;
+use super::quarantine::fingerprint_range;
 use super::record::Op;
 use super::tracked::sync_dir;
 use crate::disk::{Access, Flush, Kind, Stat};
@@ -23,6 +27,8 @@ pub(super) struct KnownContents {
     contents: HashMap<FilePath, Fingerprint>,
     /// Directories that were flushed since the last checkpoint.
     dirs: HashSet<FilePath>,
+    /// Directories that are to be flushed before the batch that is being planned comes to the log.
+    unflushed_dirs: BTreeSet<FilePath>,
 }
 
 impl KnownContents {
@@ -48,7 +54,8 @@ impl KnownContents {
         }
     }
 
-    /// Other programs may change directories at any time; once for each checkpoint will do.
+    /// Other programs may change directories at any time. For names that nothing has, once for each checkpoint
+    /// will do.
     pub(super) fn forget_dirs(&mut self) {
         self.dirs.clear();
     }
@@ -57,34 +64,66 @@ impl KnownContents {
         self.contents.clear();
         self.dirs.clear();
     }
+
+    /// Takes note that the name `path` was read, and may have been changed by another program.
+    fn read_name(&mut self, path: &FilePath) {
+        self.unflushed_dirs.extend(path.parent());
+    }
+
+    /// The same for a name of which nothing tells that another program was there.
+    fn read_quiet_name(&mut self, path: &FilePath) {
+        let flushed = path.parent().is_none_or(|dir| self.dirs.contains(&dir));
+        if !flushed {
+            self.read_name(path);
+        }
+    }
 }
 
 impl Core {
-    /// Flushes a file that is about to be replaced, unless its content is known to be safe.
+    /// Flushes a file that is about to be replaced, unless its content is known to be safe. Its directory waits
+    /// for [`Core::secure_dirs`].
     pub(super) fn secure_replaced(
         &mut self,
         path: &FilePath,
         was: Option<Fingerprint>,
     ) -> Result<(), StoreError> {
         match was {
-            Some(was) if self.known.contents.get(path) == Some(&was) => return Ok(()),
-            Some(_) => self.secure_file(path)?,
-            None => {}
+            Some(was) if self.known.contents.get(path) == Some(&was) => {}
+            Some(_) => {
+                self.secure_file(path)?;
+                self.known.read_name(path);
+            }
+            // Another program has removed it.
+            None if self.known.contents.contains_key(path) => self.known.read_name(path),
+            None => self.known.read_quiet_name(path),
         }
-        // Also if there is no file: it may have been removed a moment ago.
-        self.secure_dir_of(path)
+        Ok(())
+    }
+
+    /// Flushes the directories of names that were read to plan a batch, before it comes to the log.
+    pub(super) fn secure_dirs(&mut self) -> Result<(), StoreError> {
+        while let Some(dir) = self.known.unflushed_dirs.pop_first() {
+            sync_dir(&*self.disk, &dir, Flush::ExistingDir)?;
+            self.known.dirs.insert(dir);
+        }
+        Ok(())
     }
 
     /// Flushes a file on whose content commits are about to count.
     pub(super) fn secure(&mut self, path: &FilePath) -> Result<(), StoreError> {
         self.usable()?;
         self.secure_file(path)?;
-        self.secure_dir_of(path)
+        self.known.read_name(path);
+        self.secure_dirs()
     }
 
     /// Flushes a file or directory tree that is about to be removed.
     pub(super) fn secure_removed(&mut self, path: &FilePath, stat: Stat) -> Result<(), StoreError> {
         self.flush_files(|file| file.is_within(path), Flush::ExistingFile, Flush::ExistingDir)?;
+        if stat.kind == Kind::File && self.has_known_content(path, stat)? {
+            self.known.read_quiet_name(path);
+            return Ok(());
+        }
         let mut open = vec![(path.clone(), stat.kind)];
         while let Some((path, kind)) = open.pop() {
             match kind {
@@ -98,19 +137,20 @@ impl Core {
                 Kind::LinkOutside | Kind::Other => {}
             }
         }
-        self.secure_dir_of(path)
+        self.known.read_name(path);
+        Ok(())
+    }
+
+    /// Whether a file has the content that this process has given it.
+    fn has_known_content(&self, path: &FilePath, stat: Stat) -> Result<bool, StoreError> {
+        let Some(known) = self.known.contents.get(path) else { return Ok(false) };
+        let file = self.disk.open(path, Access::Read).map_err(StoreError::io("open", path))?;
+        let found = fingerprint_range(&*file, 0, stat.len);
+        Ok(found.map_err(StoreError::io("read", path))? == *known)
     }
 
     fn secure_file(&self, path: &FilePath) -> Result<(), StoreError> {
         let file = self.disk.open(path, Access::Read).map_err(StoreError::io("open", path))?;
         file.sync(Flush::ExistingFile).map_err(StoreError::io("flush", path))
-    }
-
-    fn secure_dir_of(&mut self, path: &FilePath) -> Result<(), StoreError> {
-        let Some(dir) = path.parent() else { return Ok(()) };
-        if self.known.dirs.insert(dir.clone()) {
-            sync_dir(&*self.disk, &dir, Flush::ExistingDir)?;
-        }
-        Ok(())
     }
 }

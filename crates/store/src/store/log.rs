@@ -245,6 +245,12 @@ pub(super) fn secure(disk: &dyn Disk, number: LogNumber) -> Result<(), StoreErro
     file.drop_cache().map_err(StoreError::io("read", &path))
 }
 
+/// Where the records of a log end; `None` if that cannot be told because it is damaged.
+pub(super) fn records_end(file: &dyn DiskFile) -> io::Result<Option<u64>> {
+    let scan = scan(file)?;
+    Ok((!scan.damaged).then_some(scan.end.max(RECORDS)))
+}
+
 /// The head and body of what may be a record; `None` at the end of the log.
 fn record_bytes(file: &dyn DiskFile, at: u64) -> io::Result<Option<Vec<u8>>> {
     let mut head = [0; HEAD];

@@ -12,7 +12,7 @@ use super::apply::sweep;
 use super::core::Core;
 use super::log::{Log, LogNumber, own};
 use super::quarantine::ensure_dir;
-use super::recover::{Blocked, read_log, recover};
+use super::recover::{Blocked, read_log};
 use super::staged::sweep_staged;
 use super::view::{all_blocked, blocked_finding};
 use crate::disk::{DiskLock, Sharing};
@@ -39,9 +39,7 @@ impl Core {
             if !self.needs_replay(number)? {
                 continue;
             }
-            let path = number.recovery_lock();
-            let lock = self.disk.lock(&path, Sharing::Exclusive);
-            let Some(lock) = lock.map_err(StoreError::io("lock", &path))? else { continue };
+            let Some(lock) = self.lock_recovery(number)? else { continue };
             // It may have been recovered a moment ago.
             if self.needs_replay(number)? {
                 // The text only tells others whom to ask.
@@ -51,7 +49,7 @@ impl Core {
                     Err(error) => blocked.extend(all_blocked(&*self.disk, number, error)),
                 }
             }
-            lock.release().map_err(StoreError::io("free", &path))?;
+            lock.release().map_err(StoreError::io("free", &number.recovery_lock()))?;
         }
         self.report_blocked(&blocked);
         self.blocked.clone_from(&blocked);
@@ -63,7 +61,7 @@ impl Core {
         number: LogNumber,
         dead: Box<dyn DiskLock>,
     ) -> Result<Vec<Blocked>, StoreError> {
-        let recovered = recover(&*self.disk, number, &self.options.progress)?;
+        let recovered = self.recover_with_reserve(number)?;
         self.options.findings.add(recovered.findings);
         if recovered.blocked.is_empty() {
             let log = Log::take_over(&*self.disk, number, dead)?;
@@ -78,9 +76,9 @@ impl Core {
 
     /// Says once of each name that something is in its way.
     fn report_blocked(&mut self, blocked: &[Blocked]) {
-        for (file, cause) in blocked {
-            if self.reported.insert(file.clone()) {
-                self.options.findings.add([blocked_finding(file, cause)]);
+        for blocked in blocked {
+            if self.reported.insert(blocked.name.clone()) {
+                self.options.findings.add([blocked_finding(blocked)]);
             }
         }
     }
@@ -106,9 +104,10 @@ impl Core {
             let blocked = self.recover_dead_logs()?;
             let near =
                 |scope: &FilePath, path: &FilePath| path.is_within(scope) || scope.is_within(path);
-            let concerns = |(path, _): &Blocked| scopes.iter().any(|scope| near(scope, path));
-            if let Some((path, cause)) = blocked.into_iter().find(concerns) {
-                return Err(StoreError::Blocked { path, cause });
+            let concerns =
+                |blocked: &&Blocked| scopes.iter().any(|scope| near(scope, &blocked.name));
+            if let Some(blocked) = blocked.iter().find(concerns) {
+                return Err(blocked.error());
             }
             if !left_behind {
                 return Ok(());
@@ -152,9 +151,12 @@ impl Core {
                 let mut log = Log::take_over(&*self.disk, *number, lock)?;
                 sweep_staged(&*self.disk, *number)?;
                 // Should the disk be full, a log as short as it is will do, as long as there is room in it.
-                drop(log.extend(self.options.log_size));
+                let extended = log.extend(self.options.log_size);
                 log.mark_in_use(&self.options.holder)?;
                 self.log = Some(log);
+                if extended.is_ok() {
+                    self.fill_reserve();
+                }
                 return Ok(());
             }
         }
@@ -172,6 +174,9 @@ impl Core {
                 }
                 let log = Log::create(&*self.disk, number, lock, self.options.log_size)?;
                 log.mark_in_use(&self.options.holder)?;
+                if log.capacity() >= self.options.log_size {
+                    self.fill_reserve();
+                }
                 self.log = Some(log);
                 break;
             }

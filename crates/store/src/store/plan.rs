@@ -159,6 +159,10 @@ pub(super) fn plan(
             return Err(error);
         }
     }
+    if let Err(error) = planner.core.secure_dirs() {
+        planner.core.discard(planner.aids);
+        return Err(error);
+    }
     let Planner { ops, aids, ends, names, mut receipt, .. } = planner;
     complete(&mut receipt, &joined);
     Ok(Planned { ops, aids, durability, receipt, marks, ends, names })

@@ -28,9 +28,9 @@ use super::quarantine::{ensure_dir, fingerprint_range, keep_bytes, set_aside};
 use super::record::{NewContent, StagedContent};
 use super::relocate::relocate;
 use super::replay::{Content, FileHistory, History};
-use super::staged::{is_whole, set_staged_aside, staged_path};
+use super::staged::{is_whole, place_staged, set_staged_aside, staged_path};
 use super::tracked::sync_dir;
-use crate::disk::{Access, Disk, DiskFile, Flush, Stat, append_full, read_all};
+use crate::disk::{Access, Disk, DiskFile, Flush, Kind, Mode, Stat, append_full, read_all};
 use everturn_json::finding::{Code, Finding};
 use everturn_json::names::{FilePath, PathSet};
 
@@ -58,8 +58,8 @@ pub(super) fn read_log(
     number: LogNumber,
 ) -> Result<Result<History, Finding>, StoreError> {
     let path = number.file();
-    let file = disk.open(&path, Access::Read).map_err(StoreError::io("open", &path))?;
-    let scan = scan(&*file).map_err(StoreError::io("read", &path))?;
+    let file = disk.open(&path, Access::Read).map_err(StoreError::log("open", &path))?;
+    let scan = scan(&*file).map_err(StoreError::log("read", &path))?;
     if scan.damaged {
         let message = "the header of this log is damaged, so its commits cannot be told apart";
         let code = Code::BadLog;
@@ -95,7 +95,19 @@ impl fmt::Debug for RecoveryProgress {
 }
 
 /// A name that cannot be brought to where a log says it is, and why.
-pub(super) type Blocked = (FilePath, Arc<StoreError>);
+#[derive(Debug, Clone)]
+pub(super) struct Blocked {
+    pub(super) name: FilePath,
+    pub(super) log: LogNumber,
+    pub(super) cause: Arc<StoreError>,
+}
+
+impl Blocked {
+    pub(super) fn error(&self) -> StoreError {
+        let (path, log) = (self.name.clone(), self.log.file());
+        StoreError::Blocked { path, log, cause: Arc::clone(&self.cause) }
+    }
+}
 
 /// What came of replaying a log.
 #[derive(Default)]
@@ -254,7 +266,8 @@ impl Recovery<'_> {
         let Err(error) = done else { return };
         let error = Arc::new(error);
         for name in names {
-            self.blocked.push((name.clone(), Arc::clone(&error)));
+            let (log, cause) = (self.number, Arc::clone(&error));
+            self.blocked.push(Blocked { name: name.clone(), log, cause });
             self.blocked_names.extend([name.clone()]);
         }
         self.waiting.extend(commits);
@@ -314,19 +327,35 @@ impl Recovery<'_> {
             NewContent::Staged(staged) => return self.put_in_place(place, *staged, shown),
         };
         self.make_parents(place)?;
+        let written = |file| {
+            let (name, parts) = (name.clone(), vec![(0, new.print())]);
+            WrittenFile { name, place: place.clone(), file, parts }
+        };
+        match self.write_temp(mode, bytes) {
+            // Whole on the disk before it takes the place of anything.
+            Ok(made) => written(made).secure()?,
+            // It has the content, which is read back from the disk; only that it is written again is not to be had.
+            Err(error) if error.is_full() && shown == Some(new.print()) => {
+                drop(self.disk.remove(&self.temp));
+                return written(open_uncached(self.disk, place, Access::Read)?).secure();
+            }
+            Err(error) => return Err(error),
+        }
+        if relocate(self.disk, &self.temp, place)?.is_copied() {
+            drop(self.disk.remove(&self.temp));
+        }
+        Ok(())
+    }
+
+    /// Writes a content under the temporary name.
+    fn write_temp(&self, mode: Mode, bytes: &[u8]) -> Result<Box<dyn DiskFile>, StoreError> {
         ensure_dir(self.disk, &own(&["tmp"]), &mut Vec::new())?;
         // A crash in an earlier recovery may have left it.
         drop(self.disk.remove(&self.temp));
         let made =
             self.disk.create(&self.temp, mode).map_err(StoreError::io("create", &self.temp))?;
         append_full(&*made, bytes).map_err(StoreError::io("write", &self.temp))?;
-        let (name, parts) = (name.clone(), vec![(0, new.print())]);
-        // Whole on the disk before it takes the place of anything.
-        WrittenFile { name, place: place.clone(), file: made, parts }.secure()?;
-        if relocate(self.disk, &self.temp, place)?.is_copied() {
-            drop(self.disk.remove(&self.temp));
-        }
-        Ok(())
+        Ok(made)
     }
 
     /// Another program has changed the file, and its content stays: ours goes to the quarantine.
@@ -335,19 +364,44 @@ impl Recovery<'_> {
             NewContent::Bytes(bytes) => Some(keep_bytes(self.disk, place, bytes)?),
             NewContent::Staged(staged) => {
                 let beside = staged_path(self.number, staged.number);
-                match look(self.disk, &beside)? {
-                    Some(stat) => {
-                        let file = open_uncached(self.disk, &beside, Access::Read)?;
-                        Some(set_aside(self.disk, place, &*file, 0, stat.len)?.place)
-                    }
-                    // It had its place before the other program came.
-                    None => None,
+                if is_whole(self.disk, &beside, staged.print)? {
+                    let file = open_uncached(self.disk, &beside, Access::Read)?;
+                    Some(set_aside(self.disk, place, &*file, 0, staged.print.len)?.place)
+                } else {
+                    // The other program has written into the file itself, which was the only one; or it was
+                    // renamed into its place, on a disk without links.
+                    None
                 }
             }
         };
+        self.secure_kept(place)?;
         let kept = kept.map(|kept| format!("; the committed content is in {kept}"));
         let message = "changed by another program after a commit; its content was kept";
         self.report(place, None, format!("{message}{}", kept.unwrap_or_default()));
+        Ok(())
+    }
+
+    /// Flushes what another program has put there and recovery leaves as it is: neither the log nor the disk
+    /// would have it, or what it has replaced, after a power cut.
+    fn secure_kept(&self, path: &FilePath) -> Result<(), StoreError> {
+        let mut open: Vec<_> =
+            look(self.disk, path)?.map(|stat| (path.clone(), stat.kind)).into_iter().collect();
+        while let Some((path, kind)) = open.pop() {
+            match kind {
+                Kind::File => {
+                    let file = self.disk.open(&path, Access::Read);
+                    let file = file.map_err(StoreError::io("open", &path))?;
+                    file.sync(Flush::KeptFile).map_err(StoreError::io("flush", &path))?;
+                }
+                Kind::Dir => {
+                    let listing = self.disk.list(&path).map_err(StoreError::io("list", &path))?;
+                    let children = listing.entries.iter().filter(|entry| !entry.linked);
+                    open.extend(children.map(|entry| (path.join(&entry.name), entry.kind)));
+                    sync_dir(self.disk, &path, Flush::KeptDir)?;
+                }
+                Kind::LinkOutside | Kind::Other => {}
+            }
+        }
         Ok(())
     }
 
@@ -359,10 +413,17 @@ impl Recovery<'_> {
         shown: Option<Fingerprint>,
     ) -> Result<(), StoreError> {
         let place = staged_path(self.number, staged.number);
-        if is_whole(self.disk, &place, staged.print)? {
+        let id = |stat: Option<Stat>| stat.map(|stat| stat.id);
+        let beside = id(look(self.disk, &place)?);
+        // Both may be names of one file.
+        let in_place = shown == Some(staged.print) && beside == id(look(self.disk, path)?);
+        if !in_place && is_whole(self.disk, &place, staged.print)? {
             self.make_parents(path)?;
-            // A copied content stays beside the log until the log is recycled.
-            return relocate(self.disk, &place, path).map(drop);
+            drop(self.disk.remove(&self.temp));
+            let made = ensure_dir(self.disk, &own(&["tmp"]), &mut Vec::new());
+            // It keeps its name beside the log until the log is recycled, if it can.
+            let temp = made.is_ok().then_some(&self.temp);
+            return place_staged(self.disk, &place, temp, path).map(drop);
         }
         if shown != Some(staged.print) {
             return Err(StoreError::Lost { path: path.clone(), staged: place });

@@ -1,11 +1,15 @@
 //! Large new contents are written and flushed once: not into the log, but into a file beside it that is then
 //! renamed into its place.
 //!
-//! Such a file is whole and safe, with its name, before a record names it. From then on until the record no
-//! longer counts, the content has a name: that one, or the one of the file that it replaces. So it is
-//! removed only if it never came to a record, once an abort of the record is safe, or when the log has
-//! started anew.
+//! Such a file is whole and safe, with its name, before a record names it. The file that it is for gets a
+//! second link to it, so the content keeps its name beside the log while the record counts: another program
+//! may save a file of its own over the target before the log is recovered. [`KeptFiles`] knows these names.
+//! Where the file system has no links, the file itself is renamed.
+//!
+//! A staged file is removed if it never came to a record, once an abort of the record is safe, once a later
+//! record for the same name is, or when the log has started anew.
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +22,6 @@ use super::plan::{Aid, Planned, replaced_mode};
 use super::quarantine::{fingerprint_range, set_aside};
 use super::record::{NewContent, Op, StagedContent};
 use super::relocate::{Relocated, relocate};
-use super::tracked::sync_dir;
 use super::{Secrecy, Step, StoreError};
 use crate::disk::{Access, Disk, DiskFile, Flush, Kind, Mode, append_full};
 use everturn_json::names::FilePath;
@@ -160,7 +163,7 @@ impl Core {
         Ok(Stage { disk, log, count, stage_from: self.options.stage_from, max_open })
     }
 
-    /// Gives a staged content the name that it is for.
+    /// Gives a staged content the name that it is for; says whether it has kept its other name.
     ///
     /// Its bytes need no further flush, and its handle is not kept: only the name waits to be flushed.
     pub(super) fn put_staged(
@@ -168,29 +171,45 @@ impl Core {
         path: &FilePath,
         staged: &FilePath,
         undo: &mut Vec<Undo>,
-    ) -> Result<Relocated, StoreError> {
+    ) -> Result<StagedName, StoreError> {
         self.make_parents(path, undo)?;
-        let relocated = relocate(&*self.disk, staged, path)?;
+        // Without a temporary name there is no link, and the staged file itself is renamed.
+        let temp = self.temp_name().ok();
+        let name = place_staged(&*self.disk, staged, temp.as_ref(), path)?;
         self.dirs.extend(path.parent());
         self.files.remove(path);
-        Ok(relocated)
+        Ok(name)
     }
 
-    /// Gives a content that was put into its place the name back that it had beside the log.
-    ///
-    /// The record that needs it counts until an abort is safe; so the name is safe before the other one goes.
-    pub(super) fn unstage(
-        &mut self,
-        file: &FilePath,
-        staged: &FilePath,
-        replaced: bool,
-    ) -> Result<(), StoreError> {
-        // Where there was a file before, its name should not be missing for a moment, if that can be had.
-        let linked = replaced && self.disk.link(file, staged).is_ok();
-        if !linked {
-            self.rename(file, staged)?;
+    /// Takes note of a batch that was carried out: which staged files are needed, and which no longer are.
+    pub(super) fn note_staged(&mut self, ops: &[Op], kept: &[FilePath]) {
+        let mut unneeded = Vec::new();
+        for op in ops {
+            match op {
+                Op::Replace { file, .. } => {
+                    unneeded.extend(self.kept_files.by_name.remove(file));
+                    let staged = self.staged_for(std::slice::from_ref(op)).pop();
+                    if let Some(staged) = staged.filter(|staged| kept.contains(staged)) {
+                        self.kept_files.by_name.insert(file.clone(), staged);
+                    }
+                }
+                Op::Remove { path, .. } => unneeded.extend(self.kept_files.take_within(path)),
+                Op::Cut { .. } | Op::Append { .. } | Op::Rename { .. } => {}
+            }
         }
-        sync_dir(&*self.disk, &own(&["wal"]), Flush::UndoStaged)
+        remove_all(&*self.disk, unneeded);
+    }
+
+    /// Removes the staged files of names that were settled, once the log says so.
+    pub(super) fn remove_settled(&mut self) {
+        remove_all(&*self.disk, std::mem::take(&mut self.kept_files.settled));
+    }
+
+    /// Removes all staged files that were kept: the log has started anew.
+    pub(super) fn remove_kept(&mut self) {
+        self.remove_settled();
+        let kept = std::mem::take(&mut self.kept_files.by_name);
+        remove_all(&*self.disk, kept.into_values().collect());
     }
 
     /// The files that were staged for these operations.
@@ -204,6 +223,68 @@ impl Core {
         };
         ops.iter().filter_map(path).collect()
     }
+}
+
+/// The staged files that stand beside the log although their contents have their places.
+///
+/// There is one for each name at most, the one that the last record for that name needs. It is the same file as
+/// the one in its place, so it takes no room of its own unless another program has replaced that one.
+#[derive(Default)]
+pub(super) struct KeptFiles {
+    /// By the name that the log has for the file.
+    by_name: HashMap<FilePath, FilePath>,
+    /// Files of names that were settled; the log does not say so yet.
+    settled: Vec<FilePath>,
+}
+
+impl KeptFiles {
+    fn take_within(&mut self, path: &FilePath) -> Vec<FilePath> {
+        let taken = self.by_name.extract_if(|name, _| name.is_within(path));
+        taken.map(|(_, staged)| staged).collect()
+    }
+
+    /// Takes note of names that are safe in the plain files.
+    pub(super) fn settle(&mut self, names: &[FilePath]) {
+        for name in names {
+            let taken = self.take_within(name);
+            self.settled.extend(taken);
+        }
+    }
+}
+
+/// Removes staged files that no record needs any more.
+fn remove_all(disk: &dyn Disk, unneeded: Vec<FilePath>) {
+    for path in unneeded {
+        // What stays is swept away when the log changes hands.
+        drop(disk.remove(&path));
+    }
+}
+
+/// Whether a content that was put into its place has kept its name beside the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StagedName {
+    Kept,
+    Gone,
+}
+
+/// Gives a staged content the name `path`, by a second link if the disk has links, which is made as `temp`.
+pub(super) fn place_staged(
+    disk: &dyn Disk,
+    staged: &FilePath,
+    temp: Option<&FilePath>,
+    path: &FilePath,
+) -> Result<StagedName, StoreError> {
+    if let Some(temp) = temp
+        && disk.link(staged, temp).is_ok()
+    {
+        let relocated = relocate(disk, temp, path);
+        if !matches!(relocated, Ok(Relocated::Renamed)) {
+            drop(disk.remove(temp));
+        }
+        return relocated.map(|_| StagedName::Kept);
+    }
+    let relocated = relocate(disk, staged, path)?;
+    Ok(if relocated.is_copied() { StagedName::Kept } else { StagedName::Gone })
 }
 
 /// Whether a staged file is there and holds what it should.

@@ -78,7 +78,7 @@ impl DiskView {
                 Err(error) => blocked.extend(all_blocked(&**base, log.number, error)),
             }
         }
-        findings.extend(blocked.iter().map(|(name, cause)| blocked_finding(name, cause)));
+        findings.extend(blocked.iter().map(blocked_finding));
         DiskView { disk: overlay, blocked, findings, logs }
     }
 
@@ -102,10 +102,8 @@ impl DiskView {
 
     /// Refuses a path of which commits are known that cannot be shown.
     pub(super) fn check(&self, path: &FilePath) -> Result<(), StoreError> {
-        match self.blocked.iter().find(|(name, _)| path.is_within(name)) {
-            Some((name, cause)) => {
-                Err(StoreError::Blocked { path: name.clone(), cause: Arc::clone(cause) })
-            }
+        match self.blocked.iter().find(|blocked| path.is_within(&blocked.name)) {
+            Some(blocked) => Err(blocked.error()),
             None => Ok(()),
         }
     }
@@ -115,9 +113,9 @@ impl DiskView {
     pub(super) fn list(&self, dir: &FilePath) -> Result<Listing, StoreError> {
         let mut listing = self.disk.list(dir).map_err(StoreError::io("list", dir))?;
         listing.entries.retain(|entry| !is_unfinished_copy(&entry.name));
-        for (path, _) in &self.blocked {
-            if path.parent().as_ref() == Some(dir)
-                && let Some(name) = path.name()
+        for blocked in &self.blocked {
+            if blocked.name.parent().as_ref() == Some(dir)
+                && let Some(name) = blocked.name.name()
                 && !listing.entries.iter().any(|entry| entry.name == name)
             {
                 listing.entries.push(Entry { name, kind: Kind::File, linked: false });
@@ -129,9 +127,10 @@ impl DiskView {
 }
 
 /// What is reported of a name that recovery could not bring to its end.
-pub(super) fn blocked_finding(name: &FilePath, cause: &StoreError) -> Finding {
-    let (file, code) = (name.clone(), Code::CannotReplay);
-    let message = format!("commits of a process that is gone cannot be completed: {cause}");
+pub(super) fn blocked_finding(blocked: &Blocked) -> Finding {
+    let (file, code) = (blocked.name.clone(), Code::CannotReplay);
+    let (log, cause) = (blocked.log.file(), &blocked.cause);
+    let message = format!("commits that wait in {log} cannot be completed: {cause}");
     Finding { file, line: None, offset: None, code, message }
 }
 
@@ -142,7 +141,8 @@ pub(super) fn all_blocked(disk: &dyn Disk, number: LogNumber, error: StoreError)
         Ok(Ok(history)) => history.names().cloned().collect(),
         _ => vec![number.file()],
     };
-    names.into_iter().map(|name| (name, Arc::clone(&cause))).collect()
+    let blocked = |name| Blocked { name, log: number, cause: Arc::clone(&cause) };
+    names.into_iter().map(blocked).collect()
 }
 
 /// The logs of dead processes in which there are records.
@@ -164,9 +164,9 @@ fn dead_logs(disk: &dyn Disk) -> Result<Vec<LogPosition>, StoreError> {
             {
                 continue;
             }
-            Err(error) => return Err(StoreError::io("open", &path)(error)),
+            Err(error) => return Err(StoreError::log("open", &path)(error)),
         };
-        let scan = scan(&*file).map_err(StoreError::io("read", &path))?;
+        let scan = scan(&*file).map_err(StoreError::log("read", &path))?;
         if scan.damaged || !scan.records.is_empty() {
             logs.push(LogPosition { number, epoch: scan.epoch, end: scan.end });
         }

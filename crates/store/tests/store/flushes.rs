@@ -10,7 +10,7 @@ use crate::crash::{crash_at, end, ends, verify};
 use crate::failures::{foreign, mounts};
 use crate::faults::{Verdict, failures_at};
 use crate::support::{append, holder, open, path, small_log, staging};
-use crate::{chains, many, staged};
+use crate::{chains, many};
 
 /// Whether some crash of the workload shows that data is lost if these flushes do nothing.
 fn crash_notices(why: Flush, options: &Options) -> bool {
@@ -69,10 +69,10 @@ fn no_flush_can_be_left_out() {
             Flush::CloseFile => many::crash_notices(*why),
             Flush::RecoverLog => chains::notices(*why),
             Flush::ExistingFile | Flush::ExistingDir => foreign::notices(*why),
+            Flush::KeptFile | Flush::KeptDir => foreign::notices_kept(*why),
             Flush::CopiedTree => mounts::notices(*why),
             Flush::Abort | Flush::UndoFile | Flush::UndoDir => failure_notices(*why),
             Flush::StagedFile | Flush::StagedDir => crash_notices(*why, &staging()),
-            Flush::UndoStaged => staged::undone::crash_notices(*why),
             _ => crash_notices(*why, &small_log()),
         };
         assert!(noticed, "nobody notices when {why} is left out");

@@ -1,10 +1,12 @@
 //! Large new contents are written beside the log, once, and never stay there.
 
-pub(crate) mod undone;
+mod saved_over;
+mod undone;
 
 use std::sync::Arc;
 
 use everturn_json::finding::Code;
+use everturn_json::names::FilePath;
 use everturn_store::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
 use everturn_store::disk::{Disk, Flush, RealDisk};
 use everturn_store::{
@@ -12,7 +14,7 @@ use everturn_store::{
 };
 
 use crate::crash::{end, ends};
-use crate::support::{append, data, holder, open, path, replace, staged, staging};
+use crate::support::{append, data, holder, open, path, remove, replace, staged, staging};
 
 const LOST: Survival = Survival { data: Data::Lost, names: Names::Lost };
 const ENOSPC: i32 = 28;
@@ -40,17 +42,36 @@ fn secret(file: &str, content: &str) -> Step {
 }
 
 #[test]
-fn any_number_of_replacements_leaves_nothing_beside_the_log() {
+fn any_number_of_replacements_keeps_one_staged_file_for_each_name() {
+    any_number_of_replacements(&SimDisk::new(), &[1, 1, 1]);
     let disk = SimDisk::new();
-    let store = open_staging(&disk);
+    disk.refuse_links();
+    any_number_of_replacements(&disk, &[0, 0, 0]);
+}
+
+/// Replaces four files again and again. `kept` is how many staged files there are for each of the first three.
+fn any_number_of_replacements(disk: &SimDisk, kept: &[usize]) {
+    let store = open_staging(disk);
+    let kept_now = |number: usize| match kept.iter().sum::<usize>() {
+        0 => 0,
+        _ => kept.iter().take(number + 1).sum::<usize>() + 1,
+    };
     let writer = store.lock_files(&[path("s")]).unwrap();
     for number in 0..50 {
         let one = format!("s/{}/state", number % 3);
         let steps = vec![replace(&one, &content(number)), replace("s/other", &content(number))];
         writer.commit(steps, Durability::Synced).unwrap();
-        assert_eq!(text(&disk, "s/other"), content(number));
-        assert_eq!(staged(&disk), []);
+        assert_eq!(text(disk, "s/other"), content(number));
+        assert!(staged(disk).len() <= kept_now(number), "{number}: {:?}", staged(disk));
     }
+    assert_eq!(staged(disk).is_empty(), kept_now(0) == 0);
+    // A name that is removed needs none.
+    let count = staged(disk).len();
+    writer.commit(vec![remove("s/other")], Durability::Synced).unwrap();
+    assert!(count == 0 || staged(disk).len() < count);
+    writer.commit(vec![replace("s/other", &content(50))], Durability::Synced).unwrap();
+    store.checkpoint().unwrap();
+    assert_eq!(staged(disk), []);
     assert!(disk.flushes()[&Flush::StagedFile] >= 100);
     // Neither do those that are refused, before they come to the log.
     let absent = |file: &str, bytes: &str| Step::Replace {
@@ -65,8 +86,8 @@ fn any_number_of_replacements_leaves_nothing_beside_the_log() {
     writer.commit(refused, Durability::Synced).unwrap_err();
     let refused = vec![replace("s/0", &content(1))];
     writer.commit(refused, Durability::Synced).unwrap_err();
-    assert_eq!(staged(&disk), []);
-    assert_eq!(text(&disk, "s/fresh"), "");
+    assert_eq!(staged(disk), []);
+    assert_eq!(text(disk, "s/fresh"), "");
 }
 
 #[test]
@@ -77,10 +98,9 @@ fn what_is_only_written_waits_for_no_flush() {
     writer.commit(vec![append("s/log", "{}\n")], Durability::Synced).unwrap();
     // The first replacement in a directory flushes what others may have done there.
     writer.commit(vec![replace("s/first", &content(1))], Durability::Synced).unwrap();
-    let before = disk.flushes();
+    let before = (disk.flushes(), staged(&disk));
     writer.commit(vec![replace("s/state", &content(1))], Durability::Written).unwrap();
-    assert_eq!(disk.flushes(), before);
-    assert_eq!(staged(&disk), []);
+    assert_eq!((disk.flushes(), staged(&disk)), before);
     assert_eq!(store.read(&path("s/state"), 0..99).unwrap(), content(1).as_bytes());
 }
 
@@ -167,12 +187,13 @@ fn only_staged() -> SimDisk {
     writer.commit(vec![replace("s/state", &content(1))], Durability::Synced).unwrap();
     writer.commit(vec![replace("t/state", &content(2))], Durability::Synced).unwrap();
     disk.power_cut(LOST);
-    assert_eq!(
-        staged(&disk).len(),
-        1,
-        "the second flush of the directory has made one rename safe"
-    );
+    assert_eq!(staged(&disk).len(), 2);
     disk
+}
+
+/// The staged file for `t/state` on such a disk.
+fn staged_for_t(disk: &SimDisk) -> FilePath {
+    staged(disk).pop().unwrap()
 }
 
 /// The scope `t` cannot be had, however often it is tried; the other can.
@@ -207,7 +228,7 @@ fn is_open(disk: &SimDisk, shown: &str) {
 #[test]
 fn a_staged_content_that_is_damaged_or_gone_closes_its_scope_and_no_other() {
     let whole = only_staged();
-    let file = staged(&whole).remove(0);
+    let file = staged_for_t(&whole);
     is_open(&whole.fork(), &content(2));
     // Damaged, and mended.
     for bit in 0..8 * content(2).len() {
@@ -237,14 +258,14 @@ fn a_staged_content_that_is_damaged_or_gone_closes_its_scope_and_no_other() {
 #[test]
 fn a_log_that_waits_keeps_what_it_names() {
     let disk = only_staged();
-    let file = staged(&disk).remove(0);
+    let file = staged_for_t(&disk);
     disk.put(&path("t/state/in-the-way"), b"");
     for _ in 0..3 {
         let store = open(&disk).unwrap();
         assert!(store.lock_files(&[path("t")]).is_err());
         let writer = store.lock_files(&[path("u")]).unwrap();
         writer.commit(vec![append("u/log", "{}\n")], Durability::Synced).unwrap();
-        assert_eq!(staged(&disk), std::slice::from_ref(&file));
+        assert!(staged(&disk).contains(&file));
     }
     for name in ["t/state/in-the-way", "t/state"] {
         disk.process().remove(&path(name)).unwrap();

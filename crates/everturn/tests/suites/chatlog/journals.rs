@@ -6,7 +6,9 @@ use everturn::chatlog::{ChatError, ChatWriter, NewMark, repair};
 use everturn::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
 use everturn::disk::{Access, Disk};
 use everturn::finding::Code;
+use everturn::layout::{self, Stage};
 use everturn::store::{FileStore, Holder, Options, Store};
+use everturn::view::Place;
 use serde_json::{Value, json};
 
 use crate::chatlog::support::{
@@ -445,4 +447,48 @@ fn tree_text(said: &str) -> String {
         None => line.replace(' ', "") + "\n",
     });
     lines.collect()
+}
+
+/// A disk has no room for the fold: the document and its journal go to the trash as they are, and come back.
+#[test]
+fn a_chat_log_goes_to_the_trash_with_its_journal_if_there_is_no_room_to_fold_it() {
+    let (case, chatlog) = (twenty(), layout::find("chatlog").unwrap());
+    let (mut with_journal, mut folded) = (0, 0);
+    for ahead in 0.. {
+        let disk = SimDisk::new();
+        disk.put(&path(TALE), case.base.as_bytes());
+        let holder = Holder { pid: 1, started: String::new() };
+        let open = || FileStore::open(Arc::new(disk.process()), Options::new(holder.clone()));
+        let store: Arc<dyn Store> = Arc::new(open().unwrap());
+        let mut log = writer(&store);
+        tell(&mut log, "in the journal", 50);
+        log.release().unwrap();
+        let expect = texts(&store);
+        let place = Place { id: "tale".to_owned(), path: path(TALE) };
+        let fault = disk.changes() + ahead;
+        disk.inject(Fault { at: fault, trouble: Trouble::Full, lasting: false });
+        let moved = chatlog.stage(&store, &place, Stage::Trash, at(60), &mut |_| {});
+        let reached = disk.changes() > fault;
+        disk.heal();
+        match moved {
+            Ok(staged) => {
+                let name = staged.trashed.unwrap();
+                assert!(!exists(&store, TALE) && !exists(&store, JOURNAL), "{ahead}");
+                let journal = format!(".everturn/trash/{name}/{JOURNAL}");
+                if exists(&store, &journal) {
+                    with_journal += 1
+                } else {
+                    folded += 1
+                }
+                chatlog.restore(&store, &name).unwrap();
+                assert!(!exists(&store, &format!(".everturn/trash/{name}")));
+            }
+            Err(error) => assert!(reached, "{ahead}: {error}"),
+        }
+        assert_eq!(texts(&store), expect, "{ahead}");
+        if !reached {
+            break;
+        }
+    }
+    assert!(with_journal > 0 && folded > 0, "{with_journal} {folded}");
 }

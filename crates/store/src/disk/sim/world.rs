@@ -99,6 +99,8 @@ pub(super) struct World {
     next_pid: Pid,
     /// Directories that are mount points: nothing is renamed across their borders.
     pub(super) mount_points: Vec<FilePath>,
+    /// Whether files can have one name only.
+    pub(super) refuses_links: bool,
     /// How often the disk was mounted: device and inode numbers differ from mount to mount.
     mounts: u64,
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::disk::{Access, Mode, append_full, read_all};
+use crate::disk::{Access, Flush, Mode, append_full, read_all};
 use crate::store::StoreError;
 use crate::store::apply::remove_tree;
 use crate::store::core::Core;
@@ -20,8 +20,6 @@ pub(in crate::store) enum Undo {
     Rename { from: FilePath, to: FilePath },
     /// Remove what was copied to a new name; the original is still there.
     RemoveCopy { path: FilePath },
-    /// Give a new content its name beside the log again: until an abort is noted, a record needs it.
-    Unstage { file: FilePath, staged: FilePath, replaced: bool },
     /// Give a file that was replaced its name again; it has kept another one.
     Old { file: FilePath, kept: FilePath },
     /// Give a file its old content again, on a disk where it could not be kept itself.
@@ -51,9 +49,6 @@ impl Core {
                     removed.map_err(StoreError::io("remove", &path))?;
                     self.dirs.extend(path.parent());
                 }
-                Undo::Unstage { file, staged, replaced } => {
-                    self.unstage(&file, &staged, replaced)?;
-                }
                 Undo::Old { file, kept } => {
                     self.disk.rename(&kept, &file).map_err(StoreError::io("restore", &file))?;
                     self.dirs.extend(file.parent());
@@ -67,6 +62,8 @@ impl Core {
                     let made = self.disk.create(&temp, Mode::Like(mode));
                     let staged = made.map_err(StoreError::io("create", &temp))?;
                     append_full(&*staged, &bytes).map_err(StoreError::io("write", &temp))?;
+                    // After a power cut a part of it would pass for a content of another program.
+                    staged.sync(Flush::UndoFile).map_err(StoreError::io("flush", &temp))?;
                     self.replace(&file, &temp, Some(staged), &mut Vec::new())?;
                 }
             }

@@ -36,7 +36,7 @@ impl Recovery<'_> {
         if !self.is_removed(path, stat, held)? {
             let message = "made again by another program after it was removed; it was kept";
             self.report(path, None, message.to_owned());
-            return Ok(());
+            return self.secure_kept(path);
         }
         if self.in_doubt.contains(&commit) {
             let message = "not removed: another program has changed a file of the same commit";
@@ -146,8 +146,8 @@ impl Recovery<'_> {
             Kind::Dir | Kind::LinkOutside | Kind::Other => false,
         };
         if same || is_copy(self.disk, from, to)? {
-            remove_tree(self.disk, from).map_err(StoreError::io("remove", from))?;
+            return remove_tree(self.disk, from).map_err(StoreError::io("remove", from));
         }
-        Ok(())
+        self.secure_kept(from)
     }
 }

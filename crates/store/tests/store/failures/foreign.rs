@@ -1,14 +1,15 @@
 //! Other programs change the files between our commits.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use everturn_json::finding::Code;
 use everturn_store::disk::sim::SimDisk;
 use everturn_store::disk::{Access, Disk, Flush, Mode};
-use everturn_store::{Durability, FileStore, Receipt, StoreError, Writer};
+use everturn_store::{Durability, FileStore, Options, Receipt, Step, StoreError, Writer};
 
 use super::{LOST, survivals, text};
-use crate::support::{append, open, path, quarantined, remove, replace, small_log};
+use crate::support::{append, holder, open, path, quarantined, remove, rename, replace, small_log};
 
 /// A session with one line of ours, in the hands of a writer.
 struct Session {
@@ -258,4 +259,124 @@ fn commits_on_top_of_a_save_that_was_not_flushed_are_kept() {
 /// Whether acknowledged commits are lost if what they replace and remove is not flushed first.
 pub(crate) fn notices(why: Flush) -> bool {
     unflushed_save(false, Some(why)).is_err() || unflushed_save(true, Some(why)).is_err()
+}
+
+#[test]
+fn a_save_that_was_not_flushed_is_found_although_its_directory_was_flushed_before() {
+    let disk = SimDisk::new();
+    for file in ["s/first", "s/state", "s/journal", "s/known"] {
+        disk.put(&path(file), b"0");
+    }
+    let store = FileStore::open(Arc::new(disk.process()), Options::new(holder())).unwrap();
+    let writer = store.lock_files(&[path("s")]).unwrap();
+    let commit = |steps: Vec<Step>| writer.commit(steps, Durability::Synced).unwrap();
+    let cut = |expected: &[&str]| {
+        for survival in survivals() {
+            let after = disk.fork();
+            after.power_cut(survival);
+            drop(open(&after).unwrap());
+            let found = ["s/state", "s/known", "s/journal"].map(|file| text(&after, file));
+            assert_eq!(found, expected, "{survival:?}");
+            assert_eq!(quarantined(&after), [] as [Vec<u8>; 0], "{survival:?}");
+        }
+    };
+    commit(vec![replace("s/known", "1")]);
+    store.checkpoint().unwrap();
+    commit(vec![replace("s/first", "1")]);
+    for file in ["s/state", "s/known"] {
+        save_unflushed(&disk, file, b"theirs", false);
+    }
+    commit(vec![replace("s/state", "1"), replace("s/known", "2")]);
+    cut(&["1", "2", "0"]);
+    // What is appended to is settled first, with its directory, and nothing waits to be flushed there.
+    commit(vec![append("s/first", "{}\n")]);
+    save_unflushed(&disk, "s/journal", b"theirs", false);
+    commit(vec![remove("s/journal")]);
+    cut(&["1", "2", ""]);
+}
+
+#[test]
+fn a_save_on_top_of_a_commit_costs_one_flush_of_its_directory_for_each_batch() {
+    let disk = SimDisk::new();
+    let files: Vec<String> = (0..5).map(|number| format!("s/{number}")).collect();
+    files.iter().for_each(|file| disk.put(&path(file), b"0"));
+    let store = FileStore::open(Arc::new(disk.process()), Options::new(holder())).unwrap();
+    let writer = store.lock_files(&[path("s")]).unwrap();
+    let commit = |content: &str| {
+        let before = disk.flushes();
+        let steps = files.iter().map(|file| replace(file, content)).collect();
+        writer.commit(steps, Durability::Synced).unwrap();
+        let count = |why: Flush| {
+            let of = |flushes: &BTreeMap<Flush, u64>| flushes.get(&why).copied().unwrap_or(0);
+            of(&disk.flushes()) - of(&before)
+        };
+        [Flush::ExistingFile, Flush::ExistingDir].map(count)
+    };
+    assert_eq!(commit("1"), [5, 1]);
+    assert_eq!(commit("2"), [0, 0]);
+    files.iter().for_each(|file| save_unflushed(&disk, file, b"theirs", false));
+    assert_eq!(commit("3"), [5, 1]);
+    assert_eq!(commit("4"), [0, 0]);
+    disk.process().remove(&path("s/0")).unwrap();
+    assert_eq!(commit("5"), [0, 1]);
+    // Removing what this process has put there costs as little.
+    store.checkpoint().unwrap();
+    let flushed = |disk: &SimDisk| disk.flushes().get(&Flush::ExistingFile).copied();
+    let before = flushed(&disk);
+    writer.commit(vec![remove("s/0")], Durability::Synced).unwrap();
+    assert_eq!(flushed(&disk), before);
+    save_unflushed(&disk, "s/1", b"theirs", false);
+    writer.commit(vec![remove("s/1")], Durability::Synced).unwrap();
+    assert_eq!(flushed(&disk), before.map(|count| count + 1));
+}
+
+/// Another program saves what a commit has replaced or removed, flushes nothing, and recovery keeps it. Then the
+/// power goes.
+fn kept_save(ignored: Option<Flush>) -> Result<(), String> {
+    let disk = SimDisk::new();
+    for file in ["s/state", "s/journal", "s/dir/file", "s/old/file"] {
+        disk.put(&path(file), b"0");
+    }
+    let store = open(&disk).unwrap();
+    let writer = store.lock_files(&[path("s")]).unwrap();
+    let steps = vec![
+        replace("s/state", "ours"),
+        remove("s/journal"),
+        remove("s/dir"),
+        rename("s/old", "s/new"),
+    ];
+    writer.commit(steps, Durability::Synced).unwrap();
+    disk.kill_all();
+    let files = ["s/state", "s/journal", "s/dir/file", "s/old/file"];
+    for file in ["s/state", "s/journal"] {
+        save_unflushed(&disk, file, b"theirs", false);
+    }
+    for dir in ["s/dir", "s/old"] {
+        let other = disk.process();
+        other.create_dir(&path(dir)).unwrap();
+        let file = other.create(&path(&format!("{dir}/file")), Mode::Usual).unwrap();
+        file.append(b"theirs").unwrap();
+    }
+    ignored.into_iter().for_each(|why| disk.ignore_flush(why));
+    drop(open(&disk).unwrap());
+    for survival in survivals() {
+        let after = disk.fork();
+        after.power_cut(survival);
+        drop(open(&after).unwrap());
+        let found = files.map(|file| text(&after, file));
+        if found != ["theirs"; 4] {
+            return Err(format!("{survival:?}: {found:?}"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_save_that_recovery_keeps_is_flushed_before_the_log_is_recycled() {
+    kept_save(None).unwrap();
+}
+
+/// Whether a save that recovery keeps is lost if it is not flushed.
+pub(crate) fn notices_kept(why: Flush) -> bool {
+    kept_save(Some(why)).is_err()
 }

@@ -11,7 +11,7 @@ use everturn_store::disk::{
 };
 use everturn_store::{Durability, FileStore, Options, Step, StoreError, Writer};
 
-use super::{ENOSPC, text};
+use super::{ENOSPC, LOST, text};
 use crate::support::{append, holder, path, remove, rename, replace};
 
 /// What a directory takes.
@@ -230,4 +230,91 @@ fn a_log_that_was_cut_is_as_long_as_before_once_there_is_room() {
     let writer = store.lock_files(&[path(place)]).unwrap();
     writer.commit(vec![remove(place)], Durability::Synced).unwrap();
     assert_eq!(log_len(), before);
+}
+
+const PLACE: &str = ".everturn/trash/20260101T100000Z-s";
+
+/// Moves the session `s` to the trash, back, to the trash again, and deletes it, each in a process of its own.
+fn use_trash(disk: &SimDisk, full: &FullDisk) {
+    let inside = format!("{PLACE}/s");
+    let steps = [
+        vec![rename("s", &inside)],
+        vec![rename(&inside, "s")],
+        vec![remove(PLACE)],
+        vec![rename("s", &inside)],
+        vec![remove(PLACE)],
+    ];
+    for steps in steps {
+        let store = open(full.clone());
+        let writer = store.lock_files(&[path("s"), path(PLACE)]).unwrap();
+        writer.commit(steps, Durability::Synced).unwrap();
+        Box::new(writer).release().unwrap();
+        drop(store);
+        full.room.store(0, Ordering::Relaxed);
+    }
+    assert_eq!(disk.stat(&path(PLACE)).unwrap(), None);
+    assert_eq!(text(disk, "s/turns.jsonl"), "");
+}
+
+#[test]
+fn on_a_full_disk_the_trash_is_used_beside_a_process_that_has_the_log() {
+    let (disk, full) = full();
+    let living = open(disk.process());
+    let other = living.lock_files(&[path("other")]).unwrap();
+    other.commit(vec![append("other/log", "{\"n\":1}\n")], Durability::Synced).unwrap();
+    use_trash(&disk, &full);
+    other.commit(vec![append("other/log", "{\"n\":2}\n")], Durability::Synced).unwrap();
+    drop((other, living));
+    assert_eq!(text(&disk, "other/log"), "{\"n\":1}\n{\"n\":2}\n");
+    // The reserve is as long as before once there is room.
+    let reserve = || disk.stat(&path(".everturn/wal/reserve")).unwrap().unwrap().len;
+    assert!(reserve() < 256 << 10);
+    let store = open(disk.process());
+    let writer = store.lock_files(&[path("other")]).unwrap();
+    writer.commit(vec![append("other/log", "{\"n\":3}\n")], Durability::Synced).unwrap();
+    assert_eq!(reserve(), 256 << 10);
+}
+
+/// A process was killed with commits in the log, before or after they were carried out; then the disk ran full.
+fn killed(applied: bool) -> (SimDisk, FullDisk) {
+    let (disk, full) = full();
+    disk.put(&path("s/state"), b"old");
+    let process = disk.process();
+    let store = open(process.clone());
+    let writer = store.lock_files(&[path("s")]).unwrap();
+    let steps = vec![replace("s/state", &"new".repeat(10_000)), append("s/turns.jsonl", "{}\n")];
+    writer.commit(steps, Durability::Synced).unwrap();
+    process.kill();
+    if !applied {
+        disk.put(&path("s/state"), b"old");
+        disk.put(&path("s/turns.jsonl"), b"{}\n");
+    }
+    (disk, full)
+}
+
+#[test]
+fn on_a_full_disk_the_trash_is_used_after_a_kill() {
+    for applied in [true, false] {
+        let (disk, full) = killed(applied);
+        drop(open(full.clone()));
+        assert_eq!(text(&disk, "s/state").len(), 30_000);
+        assert_eq!(text(&disk, "s/turns.jsonl"), "{}\n{}\n");
+        full.room.store(0, Ordering::Relaxed);
+        use_trash(&disk, &full);
+    }
+}
+
+#[test]
+fn on_a_full_disk_recovery_flushes_what_is_in_its_place() {
+    let (disk, full) = killed(true);
+    // No room in the log, and no reserve.
+    let log = disk.open(&path(".everturn/wal/0001.log"), Access::Write).unwrap();
+    log.set_len(64 << 10).unwrap();
+    disk.process().remove(&path(".everturn/wal/reserve")).unwrap();
+    drop(open(full));
+    disk.power_cut(LOST);
+    let store = open(FullDisk::new(&disk));
+    assert!(store.take_findings().is_empty());
+    store.lock_files(&[path("s")]).unwrap();
+    assert_eq!(text(&disk, "s/state").len(), 30_000);
 }
